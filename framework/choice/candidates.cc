@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/choice/op_signature.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
@@ -26,10 +27,11 @@ bool PlaceFits(const std::string& wanted, PlaceKey place) {
 const KernelHint* LibraryOff(const std::string& library,
                              const std::vector<const KernelHint*>& hints) {
   for (const KernelHint* hint : hints) {
-    if (!hint->library.empty() && hint->library != library) continue;
+    const bool named = SameName(hint->library, library);
+    if (!hint->library.empty() && !named) continue;
     if (hint->mode == HintMode::kAllow) return nullptr;
-    if (hint->mode == HintMode::kExclude && hint->library == library &&
-        hint->place.empty() && hint->variant.empty() && hint->layout.empty()) {
+    if (hint->mode == HintMode::kExclude && named && hint->place.empty() &&
+        hint->variant.empty() && hint->layout.empty()) {
       return hint;
     }
   }
@@ -143,15 +145,9 @@ std::pair<double, double> ComparableSeconds(const PredictedTime& a,
 }
 
 std::string_view ToString(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::kRecord:
-      return "measured";
-    case Evidence::kNearby:
-      return "measured nearby";
-    case Evidence::kEstimate:
-      break;
-  }
-  return "estimated";
+  constexpr std::string_view kNames[] = {"measured", "measured nearby",
+                                         "estimated"};
+  return kNames[static_cast<int>(evidence)];
 }
 
 std::string PredictionText(double seconds, Evidence evidence) {
@@ -175,8 +171,8 @@ bool HintFitsButLayout(const KernelHint& hint,
                        const KernelDef& kernel,
                        PlaceKey place) {
   return PlaceFits(hint.place, place) &&
-         (hint.library.empty() || hint.library == kernel.key.library) &&
-         (hint.variant.empty() || hint.variant == kernel.variant);
+         (hint.library.empty() || SameName(hint.library, kernel.key.library)) &&
+         (hint.variant.empty() || NamesKernel(hint.variant, kernel));
 }
 
 bool HintFits(const KernelHint& hint,
@@ -184,8 +180,9 @@ bool HintFits(const KernelHint& hint,
               PlaceKey place,
               Layout layout) {
   return HintFitsButLayout(hint, kernel, place) &&
-         (hint.layout.empty() || hint.layout == ToString(Layout::kAny) ||
-          hint.layout == ToString(layout));
+         (hint.layout.empty() ||
+          SameName(hint.layout, ToString(Layout::kAny)) ||
+          SameName(hint.layout, ToString(layout)));
 }
 
 bool NamesKernelOf(const KernelHint& hint, std::string_view op, DType dtype) {

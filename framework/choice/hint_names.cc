@@ -1,6 +1,7 @@
 #include "sluice/framework/choice/hint_names.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -18,8 +19,29 @@ namespace sluice {
 
 namespace {
 
+// Names of ops after the first of a fused op.
+const std::map<std::string_view, std::string_view>& ShortOps() {
+  static const std::map<std::string_view, std::string_view> kShort = {
+      {"batch_norm", "bn"},       {"elementwise_add", "add"},
+      {"elementwise_sub", "sub"}, {"elementwise_mul", "mul"},
+      {"elementwise_div", "div"},
+  };
+  return kShort;
+}
+
 std::vector<std::string> InOrder(const std::set<std::string>& names) {
   return {names.begin(), names.end()};
+}
+
+bool HasVariant(const std::string& variant,
+                const std::vector<std::string>& ops,
+                const Registry& registry) {
+  for (const std::string& op : ops) {
+    for (const KernelDef* kernel : registry.Kernels(op)) {
+      if (NamesKernel(variant, *kernel)) return true;
+    }
+  }
+  return false;
 }
 
 // Returns the ops that a hint may match: `op`, if the hint is its own, else the
@@ -46,11 +68,13 @@ std::set<std::string> Variants(const std::vector<std::string>& ops,
 bool HasLibrary(const std::string& library, const Registry& registry) {
   for (const std::string& op : registry.OpNames()) {
     for (const KernelDef* kernel : registry.Kernels(op)) {
-      if (kernel->key.library == library) return true;
+      if (SameName(kernel->key.library, library)) return true;
     }
   }
   const auto modules = registry.ModuleLibraries();
-  return std::find(modules.begin(), modules.end(), library) != modules.end();
+  return std::any_of(
+      modules.begin(), modules.end(),
+      [&](const std::string& name) { return SameName(name, library); });
 }
 
 std::set<std::string> Libraries(const Registry& registry) {
@@ -81,8 +105,19 @@ void CheckSelector(const KernelHint& hint, const Registry& registry) {
       registry.FindSchema(selector) != nullptr) {
     return;
   }
-  Fail(ErrorCode::kNotFound, "hint.unknown_op", "hint \"{}: {}\": {}",
-       Shown(selector), hint, NoOperator(selector, registry.OpNames()));
+  // "conv2d+bn+relu": the ops of one call.
+  std::string_view rest = selector;
+  while (!rest.empty()) {
+    const std::string_view name = rest.substr(0, rest.find('+'));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    const bool is_short =
+        name.data() != selector.data() &&
+        std::any_of(ShortOps().begin(), ShortOps().end(),
+                    [&](const auto& each) { return each.second == name; });
+    if (is_short || registry.FindSchema(name) != nullptr) continue;
+    Fail(ErrorCode::kNotFound, "hint.unknown_op", "hint \"{}: {}\": {}",
+         Shown(selector), hint, NoOperator(name, registry.OpNames()));
+  }
 }
 
 void CheckPlace(const KernelHint& hint) {
@@ -119,14 +154,13 @@ void CheckVariant(const KernelHint& hint,
                   const Registry& registry) {
   if (hint.variant.empty()) return;
   const std::vector<std::string> ops = OpsOf(hint, op, registry);
-  if (Variants(ops, registry).count(hint.variant) > 0) return;
+  if (HasVariant(hint.variant, ops, registry)) return;
   LoadAll(ops, registry);
-  const auto variants = Variants(ops, registry);
-  SLUICE_ENFORCE(variants.count(hint.variant) > 0, ErrorCode::kNotFound,
+  SLUICE_ENFORCE(HasVariant(hint.variant, ops, registry), ErrorCode::kNotFound,
                  "hint.unknown_variant",
                  "hint \"{}\": no kernel of {} is called {}{}", hint,
                  ops.size() == 1 ? ops[0] : "any operator", Shown(hint.variant),
-                 SuggestNames(hint.variant, InOrder(variants)));
+                 SuggestNames(hint.variant, InOrder(Variants(ops, registry))));
 }
 
 void CheckLayout(const KernelHint& hint) {
@@ -134,12 +168,12 @@ void CheckLayout(const KernelHint& hint) {
   for (const Layout layout : {Layout::kAny, Layout::kNCHW, Layout::kNHWC}) {
     layouts.emplace_back(ToString(layout));
   }
-  SLUICE_ENFORCE(hint.layout.empty() ||
-                     std::find(layouts.begin(), layouts.end(), hint.layout) !=
-                         layouts.end(),
-                 ErrorCode::kNotFound, "hint.unknown_layout",
-                 "hint \"{}\": there is no layout {}{}", hint,
-                 Shown(hint.layout), SuggestNames(hint.layout, layouts));
+  const bool known = std::any_of(
+      layouts.begin(), layouts.end(),
+      [&](const std::string& name) { return SameName(name, hint.layout); });
+  SLUICE_ENFORCE(hint.layout.empty() || known, ErrorCode::kNotFound,
+                 "hint.unknown_layout", "hint \"{}\": there is no layout {}{}",
+                 hint, Shown(hint.layout), SuggestNames(hint.layout, layouts));
 }
 
 void CheckPass(const KernelHint& hint, const Registry& registry) {
@@ -174,6 +208,33 @@ void Check(const KernelHint& hint,
 }
 
 }  // namespace
+
+std::string KernelName(const KernelDef& kernel) {
+  if (kernel.key.library == OpKernelType().library) return kernel.variant;
+  const std::string name = Lower(kernel.key.library);
+  return name == kernel.variant ? name : Format("{}/{}", name, kernel.variant);
+}
+
+std::string CallName(const std::vector<std::string>& ops) {
+  std::string name;
+  for (const std::string& op : ops) {
+    const auto found = ShortOps().find(op);
+    const bool in_full = name.empty() || found == ShortOps().end();
+    name += name.empty() ? "" : "+";
+    name += in_full ? std::string_view(op) : found->second;
+  }
+  return name;
+}
+
+bool SameName(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && Lower(a) == Lower(b);
+}
+
+bool NamesKernel(std::string_view text, const KernelDef& kernel) {
+  const bool own = kernel.key.library == OpKernelType().library;
+  return SameName(text, kernel.variant) || SameName(text, KernelName(kernel)) ||
+         (!own && SameName(text, kernel.key.library));
+}
 
 void CheckHintNames(const std::vector<KernelHint>& hints,
                     const Registry& registry) {

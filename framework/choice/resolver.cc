@@ -1,7 +1,9 @@
 #include "sluice/framework/choice/resolver.h"
 
 #include <algorithm>
+#include <set>
 
+#include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/choice/op_signature.h"
 #include "sluice/framework/choice/op_threads.h"
 #include "sluice/platform/error.h"
@@ -118,11 +120,12 @@ void SetReason(const Candidate& chosen,
     op->reason = Format("at the expected place {}", chosen.place);
   } else {
     op->why = {WhyFaster(chosen, *second), ""};
-    op->reason = op->why.reason == Reason::kTie
-                     ? Format("{} as is {}; registered first",
-                              PredictionText(chosen), second->kernel->variant)
-                     : Format("{} before {} with {}", PredictionText(chosen),
-                              second->kernel->variant, PredictionText(*second));
+    op->reason =
+        op->why.reason == Reason::kTie
+            ? Format("{} as is {}; registered first", PredictionText(chosen),
+                     KernelName(*second->kernel))
+            : Format("{} before {} with {}", PredictionText(chosen),
+                     KernelName(*second->kernel), PredictionText(*second));
   }
 }
 
@@ -182,15 +185,40 @@ std::string RefusalsText(const PreparedOp& op) {
   return text;
 }
 
-[[noreturn]] void FailNoKernel(const PreparedOp& op) {
-  std::string refusals = RefusalsText(op);
-  for (const std::string& note : op.list->notes) {
-    refusals += "\n  " + note;
+// "no kernel of conv2d is at fpga:0; there are at cpu, cuda" where a hint
+// requires a place that no kernel of the op is for; else "".
+std::string NoneAtPlace(const PreparedOp& op) {
+  std::set<std::string> kinds;
+  for (const Candidate& candidate : op.list->candidates) {
+    kinds.insert(std::string(ToString(candidate.kernel->key.place)));
   }
-  if (refusals.empty()) refusals = " no kernel is registered for it";
-  Raise(ErrorCode::kNotFound, "resolver.no_kernel",
-        "{}: no kernel fits {} at {}:{}", op.desc.type, op.dtype,
-        WantedPlace(op), refusals);
+  for (const KernelHint* hint : op.hints) {
+    const std::string kind = hint->place.substr(0, hint->place.find(':'));
+    if (hint->mode != HintMode::kRequire || kind.empty()) continue;
+    if (kinds.empty() || kinds.count(kind) > 0) continue;
+    std::string there;
+    for (const std::string& each : kinds) {
+      there += (there.empty() ? "" : ", ") + each;
+    }
+    return Format("no kernel of {} is at {}; there are at {}", op.desc.type,
+                  hint->place, there);
+  }
+  return "";
+}
+
+[[noreturn]] void FailNoKernel(const PreparedOp& op) {
+  std::string text = NoneAtPlace(op);
+  if (text.empty()) {
+    text = Format("{}: no kernel fits {} at {}:", op.desc.type, op.dtype,
+                  WantedPlace(op));
+    const std::string refusals = RefusalsText(op);
+    text += refusals;
+    for (const std::string& note : op.list->notes) {
+      text += "\n  " + note;
+    }
+    if (refusals.empty()) text += " no kernel is registered for it";
+  }
+  Raise(ErrorCode::kNotFound, "resolver.no_kernel", "{}", text);
 }
 
 void UseOwnKernel(PreparedOp* op) {

@@ -61,6 +61,13 @@ bool IsIndex(std::string_view text) {
   });
 }
 
+// Whether a text may be "plain" or "onednn/direct".
+bool IsKernelName(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<uint8_t>(c)) || c == '_' || c == '/';
+  });
+}
+
 // Returns the end of the message for an unknown `verb`: similar verbs.
 std::string NearVerb(std::string_view verb) {
   const std::string near =
@@ -70,7 +77,8 @@ std::string NearVerb(std::string_view verb) {
 
 constexpr std::string_view kRuleForm =
     "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
-    "keys place, library, variant and layout, or pass alone";
+    "keys place, library, variant and layout, or pass alone, or a kernel as "
+    "explain shows it";
 
 // Sets the selector and the mode of `hint`. Returns the rest of `rule`: its
 // constraints.
@@ -79,12 +87,20 @@ std::string_view ParseSelectorAndMode(std::string_view rule, KernelHint* hint) {
   // A place contains a colon too, so the selector's must precede the first "=".
   const size_t colon = rest.find(':');
   if (colon != std::string_view::npos && colon < rest.find('=')) {
-    hint->selector = Trim(TakeUntil(":", &rest));
+    const std::string_view selector = Trim(TakeUntil(":", &rest));
+    const bool variable = selector.starts_with('@');
+    hint->selector = variable ? selector : Lower(selector);
   }
   rest = Trim(rest);
+  // "conv2d: onednn/direct" prefers the kernel.
+  const std::string_view kernel = rest;
   const std::string_view verb = TakeUntil(" \t", &rest);
   const auto* const mode =
-      std::find(std::begin(kModes), std::end(kModes), verb);
+      std::find(std::begin(kModes), std::end(kModes), Lower(verb));
+  if (colon != std::string_view::npos && IsKernelName(kernel) &&
+      mode == std::end(kModes) && NearVerb(verb).empty()) {
+    return kernel;
+  }
   SLUICE_ENFORCE(mode != std::end(kModes) && !hint->selector.empty() &&
                      !Trim(rest).empty(),
                  ErrorCode::kInvalidArgument, "hint.form",
@@ -120,8 +136,14 @@ std::string* FieldOf(std::string_view key, KernelHint* hint) {
 void ParseConstraint(std::string_view pair,
                      std::string_view rule,
                      KernelHint* hint) {
-  const bool has_value = pair.find('=') != std::string_view::npos;
-  const std::string_view key = Trim(TakeUntil("=", &pair));
+  bool has_value = pair.find('=') != std::string_view::npos;
+  const std::string_view kernel = Trim(pair);
+  std::string key = Lower(Trim(TakeUntil("=", &pair)));
+  if (!has_value && IsKernelName(kernel) && FieldOf(key, hint) == nullptr) {
+    pair = kernel;
+    key = "variant";
+    has_value = true;
+  }
   std::string* field = FieldOf(key, hint);
   SLUICE_ENFORCE(field != nullptr && has_value && !Trim(pair).empty(),
                  ErrorCode::kInvalidArgument, "hint.key",
@@ -138,6 +160,7 @@ void ParseConstraint(std::string_view pair,
                  "for each, with ; between them",
                  Shown(rule), hint->source, key);
   *field = Trim(pair);
+  if (key == "place" || key == "pass") *field = Lower(*field);
 }
 
 KernelHint ParseRule(std::string_view rule, std::string_view source) {

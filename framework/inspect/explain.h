@@ -21,7 +21,7 @@ struct ExplainJsonOptions {
 struct ExplainOptions {
   // Everything about this op only: a number of the first column.
   int op = -1;
-  // Every candidate of every op, every remark: ExplainText.
+  // Every candidate of every op, every copy and remark.
   bool all = false;
   // Rows that are alike or small share a line.
   bool fold = true;
@@ -49,13 +49,8 @@ SLUICE_API std::string Explain(const Plan& plan,
 SLUICE_API std::string ExplainTableJson(const Plan& plan,
                                         const ExplainOptions& options = {});
 
-// Describes a plan and its decisions; with a profile, also each op's time.
-
-// Prints tables of decisions (op, place, dtype, layout, library, variant,
-// reason, time), transfers with their bytes, parameters by place, and arenas;
-// then each refused kernel with the reason, and remarks.
-SLUICE_API std::string ExplainText(const Plan& plan,
-                                   const RunProfile* profile = nullptr);
+// Explain with ExplainOptions::all, and no line broken.
+SLUICE_API std::string ExplainText(const Plan& plan);
 // Returns {"place", "threads", "ops": [{"op", "index", "place", ...,
 // "candidates"}], "instructions", "slots", "transfers", "arenas", "notes"};
 // docs/laboratory.md describes each member.
@@ -63,8 +58,6 @@ SLUICE_API std::string ExplainJson(const Plan& plan,
                                    const RunProfile* profile = nullptr);
 SLUICE_API std::string ExplainJson(const Plan& plan,
                                    const ExplainJsonOptions& options);
-// A graph for Graphviz: ops as boxes by place, transfers as dashed arrows.
-SLUICE_API std::string ExplainDot(const Plan& plan);
 
 // Returns kernels of a decision's op that were not considered, because their
 // devices were unused when the plan was prepared. Loads the devices' modules,
@@ -76,14 +69,6 @@ SLUICE_API std::vector<const KernelDef*> KernelsElsewhere(
 SLUICE_API std::string WhyElsewhere(const Decision& decision,
                                     const KernelDef& kernel);
 
-// These are the sections of ExplainText.
-SLUICE_API std::string DecisionTable(const Plan& plan,
-                                     const RunProfile* profile = nullptr);
-SLUICE_API std::string TransferTable(const Plan& plan);
-// Persistable values by the place where the plan reads and writes them. A value
-// that is elsewhere when a run begins is copied there once, and kept until it
-// changes.
-SLUICE_API std::string ParameterTable(const Plan& plan);
 // Memory in use and peak at each place of the process, without the arenas.
 SLUICE_API std::string MemoryTable();
 

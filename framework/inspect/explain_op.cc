@@ -125,9 +125,8 @@ void Fit(int width, ExplainTable* table) {
   Drop(hints, table);
 }
 
-void AddCandidates(const PlanCall& call, ExplainTable* table) {
-  table->columns = {{"", false},     {"kernel", false}, {"time", true},
-                    {"from", false}, {"work", false},   {"hint", false}};
+// Fitting candidates, the chosen one first, then by time.
+std::vector<const Candidate*> Fitting(const PlanCall& call) {
   std::vector<const Candidate*> fitting;
   for (const Candidate& candidate : call.decision->candidates()) {
     if (candidate.refusal.empty()) fitting.push_back(&candidate);
@@ -137,14 +136,23 @@ void AddCandidates(const PlanCall& call, ExplainTable* table) {
                      return std::pair(a != call.chosen, a->seconds) <
                             std::pair(b != call.chosen, b->seconds);
                    });
-  for (const Candidate* candidate : fitting) {
+  return fitting;
+}
+
+std::string NameAt(const Candidate& candidate, const PlanCall& call) {
+  const bool here = candidate.place == call.decision->place;
+  return KernelName(*candidate.kernel) +
+         (here ? "" : Format(" at {}", candidate.place));
+}
+
+void AddCandidates(const PlanCall& call, ExplainTable* table) {
+  table->columns = {{"", false},     {"kernel", false}, {"time", true},
+                    {"from", false}, {"work", false},   {"hint", false}};
+  for (const Candidate* candidate : Fitting(call)) {
     const bool chosen = candidate == call.chosen;
-    const bool here = candidate->place == call.decision->place;
     const bool estimated = candidate->evidence == Evidence::kEstimate;
     table->rows.push_back(
-        {{chosen ? "*" : "",
-          KernelName(*candidate->kernel) +
-              (here ? "" : Format(" at {}", candidate->place)),
+        {{chosen ? "*" : "", NameAt(*candidate, call),
           ShortTime(candidate->seconds, estimated),
           std::string(ToString(candidate->evidence)), WorkText(candidate->work),
           chosen ? "chosen" : HintFor(call, *candidate)},
@@ -178,8 +186,6 @@ void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
   for (const KernelDef* kernel : KernelsElsewhere(*call.decision)) {
     add(*kernel, WhyElsewhere(*call.decision, *kernel));
   }
-  if (by_refusal.empty() && other_dtypes == 0) return;
-  lines->push_back({"kernels that do not fit", Emphasis::kFaint});
   for (const auto& [kernels, refusal] : by_refusal) {
     lines->push_back({Format("  {}: {}", kernels, refusal)});
   }
@@ -189,7 +195,70 @@ void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
   }
 }
 
+// What was asked for and not done, and what the choice remarks.
+void AddAnswers(const PlanCall& call,
+                std::string_view indent,
+                std::vector<ExplainLine>* lines) {
+  for (const HintAnswer& answer : call.decision->answers) {
+    if (answer.obeyed) continue;
+    lines->push_back({Format("{}hint \"{}\" is not obeyed: {}", indent,
+                             answer.hint, answer.why_not),
+                      Emphasis::kBad});
+  }
+  for (const std::string& note : call.decision->list->notes) {
+    lines->push_back({Format("{}{}", indent, note), Emphasis::kFaint});
+  }
+}
+
+// The lines about a call below its row in the whole table.
+std::vector<ExplainLine> LinesOf(const PlanCall& call) {
+  std::vector<ExplainLine> lines{{"  " + call.decision->reason}};
+  for (const std::string& hint : call.decision->list->hints) {
+    lines.push_back({"  hint: " + hint});
+  }
+  for (const Candidate* candidate : Fitting(call)) {
+    if (candidate == call.chosen) continue;
+    const std::string hint = HintFor(call, *candidate);
+    lines.push_back(
+        {Format("  {}, {}{}{}", NameAt(*candidate, call),
+                PredictionText(*candidate), hint.empty() ? "" : "; ", hint)});
+  }
+  AddRefused(call, &lines);
+  AddAnswers(call, "  ", &lines);
+  return lines;
+}
+
 }  // namespace
+
+ExplainTable MakeWholeTable(const Plan& plan, const ExplainOptions& options) {
+  ExplainOptions unfolded = options;
+  unfolded.fold = false;
+  unfolded.pointers = false;
+  ExplainTable table = MakeExplainTable(plan, unfolded);
+  const std::vector<PlanCall> calls = CallsOf(plan);
+  std::vector<ExplainRow> rows;
+  size_t next = 0;
+  for (ExplainRow& row : table.rows) {
+    const bool of_call = row.op >= 0;
+    rows.push_back(std::move(row));
+    if (!of_call) continue;
+    for (ExplainLine& line : LinesOf(calls[next++])) {
+      rows.push_back({{"  " + line.text}, Emphasis::kFaint});
+    }
+  }
+  table.rows = std::move(rows);
+  for (const Transfer& transfer : plan.transfers()) {
+    table.foot.push_back(
+        {Format("copy of {}: {} -> {}, {} bytes, for {}", Shown(transfer.var),
+                transfer.from, transfer.to, transfer.bytes,
+                transfer.op_index < 0 ? "the fetch"
+                                      : Format("#{}", transfer.op_index))});
+  }
+  for (const std::string& note : plan.notes()) {
+    table.foot.push_back({note});
+  }
+  return table;
+}
 
 bool ComputesOp(const Plan& plan, int op) {
   const auto calls = CallsOf(plan);
@@ -214,23 +283,20 @@ ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
   if (call.next != nullptr) {
     std::string name;
     const std::string factor = NextBestText(call, &name);
-    line += Format("; next best {} {}", name, factor);
+    if (factor != "-") line += Format("; next best {} {}", name, factor);
   }
   table.head.push_back({std::move(line)});
   table.head.push_back({FromText(summary, call)});
   AddValues(summary, call, &table.head);
   AddCandidates(call, &table);
   Fit(options.width, &table);
-  AddRefused(call, &table.foot);
-  for (const HintAnswer& answer : call.decision->answers) {
-    if (answer.obeyed) continue;
-    table.foot.push_back(
-        {Format("hint \"{}\" is not obeyed: {}", answer.hint, answer.why_not),
-         Emphasis::kBad});
+  std::vector<ExplainLine> refused;
+  AddRefused(call, &refused);
+  if (!refused.empty()) {
+    table.foot.push_back({"kernels that do not fit", Emphasis::kFaint});
+    table.foot.insert(table.foot.end(), refused.begin(), refused.end());
   }
-  for (const std::string& note : call.decision->list->notes) {
-    table.foot.push_back({note, Emphasis::kFaint});
-  }
+  AddAnswers(call, "", &table.foot);
   return table;
 }
 

@@ -27,6 +27,8 @@ std::string Coloured(const std::string& text, Emphasis emphasis, bool colour) {
 // word; later parts are indented.
 std::vector<std::string> Wrapped(std::string_view text, size_t width) {
   std::vector<std::string> lines(1);
+  const std::string indent(
+      std::min(text.find_first_not_of(' '), text.size()) + 2, ' ');
   while (!text.empty()) {
     const size_t start = std::min(text.find_first_not_of(' '), text.size());
     const size_t end = std::min(text.find(' ', start), text.size());
@@ -34,7 +36,7 @@ std::vector<std::string> Wrapped(std::string_view text, size_t width) {
     if (lines.back().size() + end <= width || lines.back().empty()) {
       lines.back() += text.substr(0, end);
     } else if (!word.empty()) {
-      lines.push_back(Format("  {}", word));
+      lines.push_back(indent + std::string(word));
     }
     text.remove_prefix(end);
   }
@@ -60,12 +62,18 @@ class TextWriter {
  private:
   void WriteLines(const std::vector<ExplainLine>& lines) {
     for (const ExplainLine& line : lines) {
-      const auto width = static_cast<size_t>(options_.width);
-      const auto parts = line.whole ? std::vector<std::string>{line.text}
-                                    : Wrapped(line.text, width);
-      for (const std::string& part : parts) {
-        text_ += Coloured(part, line.emphasis, options_.colour) + "\n";
+      if (line.whole) {
+        text_ += Coloured(line.text, line.emphasis, options_.colour) + "\n";
+      } else {
+        WriteLine(line.text, line.emphasis);
       }
+    }
+  }
+
+  void WriteLine(const std::string& line, Emphasis emphasis) {
+    for (const std::string& part :
+         Wrapped(line, static_cast<size_t>(options_.width))) {
+      text_ += Coloured(part, emphasis, options_.colour) + "\n";
     }
   }
 
@@ -91,15 +99,13 @@ class TextWriter {
   void WriteRow(const std::vector<std::string>& cells,
                 const std::vector<size_t>& widths,
                 Emphasis emphasis) {
-    std::string line;
     if (cells.size() != widths.size()) {
-      line = cells[0];
-    } else {
-      for (size_t i = 0; i < cells.size(); ++i) {
-        line += table_.columns[i].right
-                    ? Format("{:>{}}  ", cells[i], widths[i])
-                    : Format("{:<{}}  ", cells[i], widths[i]);
-      }
+      return WriteLine(cells[0], emphasis);
+    }
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      line += table_.columns[i].right ? Format("{:>{}}  ", cells[i], widths[i])
+                                      : Format("{:<{}}  ", cells[i], widths[i]);
     }
     line = Utf8Prefix(line, static_cast<size_t>(options_.width));
     line.erase(line.find_last_not_of(' ') + 1);
@@ -184,13 +190,13 @@ ExplainTable TableOf(const Plan& plan, const ExplainOptions& options) {
                  "explain.width", "Explain: width = {}; expected 40 or more",
                  options.width);
   return options.op >= 0 ? MakeOpTable(plan, options)
+         : options.all   ? MakeWholeTable(plan, options)
                          : MakeExplainTable(plan, options);
 }
 
 }  // namespace
 
 std::string Explain(const Plan& plan, const ExplainOptions& options) try {
-  if (options.all && options.op < 0) return ExplainText(plan);
   return ToString(TableOf(plan, options), options);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();

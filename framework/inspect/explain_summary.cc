@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sluice/framework/inspect/units.h"
+#include "sluice/framework/program/ragged_rows.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -64,13 +65,40 @@ std::string PlaceText(const PlanCall& call, const Plan& plan) {
              : Format(" at {}", call.decision->place);
 }
 
+// "; fed x [50, 13], words: ragged int64, 218 rows in 32".
+std::string FedText(const std::vector<FeedSpec>& feeds) {
+  std::map<std::string, const FeedSpec*> by_name;
+  for (const FeedSpec& feed : feeds) {
+    by_name[feed.name] = &feed;
+  }
+  constexpr size_t kShown = 6;
+  std::string text;
+  size_t count = 0;
+  for (const FeedSpec& feed : feeds) {
+    const std::string& name = feed.name;
+    const size_t rows = name.rfind(kOffsetsSuffix);
+    if (rows != std::string::npos && by_name.count(name.substr(0, rows)) > 0) {
+      continue;
+    }
+    if (++count > kShown) continue;
+    const auto offsets = by_name.find(Format("{}{}", name, kOffsetsSuffix));
+    const bool ragged = offsets != by_name.end();
+    text += Format("{} {}{} {}", count == 1 ? "; fed" : ",",
+                   CutMiddle(Shown(name), 40), ragged ? ":" : "",
+                   ragged ? Format("ragged {}, {} rows in {}", feed.dtype,
+                                   feed.dims[0], offsets->second->dims[0] - 1)
+                          : ValueText(feed.dtype, feed.dims));
+  }
+  return count <= kShown ? text : text + Format(" and {} more", count - kShown);
+}
+
 std::string SlowestLine(const PlanSummary& summary) {
   const PlanCall& call = *summary.slowest;
   std::string next;
   if (call.next != nullptr) {
     std::string name;
     const std::string factor = NextBestText(call, &name);
-    next = Format("; next best {} {}", name, factor);
+    if (factor != "-") next = Format("; next best {} {}", name, factor);
   }
   if (call.seconds() >= 0.05 * summary.seconds) {
     return Format("slowest: #{} {}, {}{}, {}, {}: {}{}", call.number,
@@ -187,15 +215,8 @@ std::string MemoryText(const Plan& plan) {
 }  // namespace
 
 std::string_view PhaseName(OpPurpose purpose) {
-  switch (purpose) {
-    case OpPurpose::kForward:
-      return "forward";
-    case OpPurpose::kBackward:
-      return "backward";
-    case OpPurpose::kOptimize:
-      break;
-  }
-  return "optimizer";
+  constexpr std::string_view kNames[] = {"forward", "backward", "optimizer"};
+  return kNames[static_cast<int>(purpose)];
 }
 
 PlanSummary Summarise(const Plan& plan) {
@@ -243,27 +264,19 @@ std::string TitleLine(const PlanSummary& summary,
       Format("{}{}, {}{}, {}", options.title, training ? " (training)" : "",
              plan.place(), emulated ? " (emulated)" : "",
              Counted(plan.num_threads(), "thread"));
-  constexpr size_t kShown = 6;
-  const auto& feeds = plan.feed_specs();
-  for (size_t i = 0; i < feeds.size() && i < kShown; ++i) {
-    line += Format("{} {} {}", i == 0 ? "; fed" : ",",
-                   CutMiddle(Shown(feeds[i].name), 40),
-                   ValueText(feeds[i].dtype, feeds[i].dims));
-  }
-  if (feeds.size() > kShown) {
-    line += Format(" and {} more", feeds.size() - kShown);
-  }
-  return line;
+  return line + FedText(plan.feed_specs());
 }
 
 std::string NextBestText(const PlanCall& call, std::string* name) {
   if (call.next == nullptr) return "-";
-  *name = call.next->place == call.decision->place
-              ? KernelName(*call.next->kernel)
-              : Format("at {}", call.next->place);
-  return call.seconds() < kClock
-             ? ShortTime(call.next->seconds, true)
-             : TimesAsLong(call.next->seconds / call.seconds());
+  const double ratio = call.next->seconds / call.seconds();
+  const bool here = call.next->place == call.decision->place;
+  if (!here && ratio < 1 / 1.05) return "-";  // the reason says so
+  *name =
+      here ? KernelName(*call.next->kernel) : Format("at {}", call.next->place);
+  if (call.seconds() < kClock) return ShortTime(call.next->seconds, true);
+  return ratio < 0.95 ? Format("{} faster", TimesAsLong(1 / ratio))
+                      : TimesAsLong(ratio);
 }
 
 std::vector<ExplainLine> HeadOf(const PlanSummary& summary,
@@ -309,10 +322,15 @@ std::vector<ExplainLine> FootOf(const PlanSummary& summary,
     foot.push_back({line, Emphasis::kNone, line.starts_with(' ')});
   }
   if (summary.slowest != nullptr && options.pointers) {
-    foot.push_back({Format("one op in full: explain(op={}); every kernel and "
-                           "remark: explain(all=True)",
-                           summary.slowest->number),
-                    Emphasis::kFaint});
+    // The form of hints says which language is read.
+    const bool python = options.hint_form.starts_with("with");
+    foot.push_back(
+        {Format(python ? "one op in full: explain(op={}); every kernel and "
+                         "remark: explain(all=True)"
+                       : "one op in full: ExplainOptions{{.op = {}}}; every "
+                         "kernel and remark: {{.all = true}}",
+                summary.slowest->number),
+         Emphasis::kFaint});
   }
   return foot;
 }

@@ -181,17 +181,12 @@ class TableBuilder {
   }
 
   void AddMixed(const CallGroup& group, Cells* row) {
-    std::vector<std::pair<std::string, int>> kinds;
+    std::map<std::string, int> counts;
     for (const PlanCall* call : group.calls) {
-      const auto known = std::find_if(
-          kinds.begin(), kinds.end(),
-          [&](const auto& kind) { return kind.first == call->name; });
-      if (known == kinds.end()) {
-        kinds.emplace_back(call->name, 1);
-      } else {
-        ++known->second;
-      }
+      ++counts[call->name];
     }
+    std::vector<std::pair<std::string, int>> kinds(counts.begin(),
+                                                   counts.end());
     std::stable_sort(kinds.begin(), kinds.end(),
                      [](auto& a, auto& b) { return a.second > b.second; });
     row->text[kOp] = Format("{} small calls", group.calls.size());
@@ -275,18 +270,21 @@ class TableBuilder {
     if (TooWide()) CutCells(kOp, 26);
     if (TooWide()) Drop(kBar);
     if (TooWide()) CutCells(kOp, 22);
+    if (TooWide()) Drop(kShare);
     if (TooWide()) CutCells(kOp, 20);
+    if (TooWide()) CutCells(kWhy, 24);
+    if (TooWide()) CutCells(kOp, 16);
+    if (TooWide()) CutCells(kWhy, 16);
+    if (TooWide()) CutCells(kOp, 13);
+    if (TooWide()) CutCells(kWhy, 12);
     if (TooWide()) {
       for (size_t i = 0; i < rows_.size(); ++i) {
         rows_[i].text[kNext] = without_names[i].text[kNext];
       }
     }
-    if (TooWide()) Drop(kShare);
-    if (TooWide()) CutCells(kWhy, 24);
     if (TooWide()) Drop(kDType);
     if (TooWide()) Drop(kMoved);
     if (TooWide()) Drop(kNext);
-    if (TooWide()) CutCells(kOp, 14);
     if (TooWide()) Drop(kWhy);
     if (TooWide()) Drop(kPlace);
     if (TooWide()) CutCells(kKernel, 12);

@@ -68,6 +68,11 @@ SLUICE_API bool ComputesOp(const Plan& plan, int op);
 SLUICE_API ExplainTable MakeOpTable(const Plan& plan,
                                     const ExplainOptions& options);
 
+// The table with a row for each call, below which are its other kernels, and
+// all that FootOf leaves out.
+SLUICE_API ExplainTable MakeWholeTable(const Plan& plan,
+                                       const ExplainOptions& options);
+
 // The table as text; with options.colour, with ANSI colours.
 SLUICE_API std::string ToString(const ExplainTable& table,
                                 const ExplainOptions& options);

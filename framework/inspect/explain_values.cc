@@ -9,42 +9,16 @@ namespace sluice {
 namespace {
 
 std::string_view KindName(InstructionKind kind) {
-  switch (kind) {
-    case InstructionKind::kCompute:
-    case InstructionKind::kDeviceCompute:
-      return "compute";
-    case InstructionKind::kCopyFromHost:
-    case InstructionKind::kCopyToHost:
-    case InstructionKind::kCopyOnDevice:
-    case InstructionKind::kCopyOnHost:
-      return "copy";
-    case InstructionKind::kWait:
-    case InstructionKind::kQueueWait:
-      break;
-  }
-  return "wait";
+  constexpr std::string_view kNames[] = {"compute", "compute", "copy", "copy",
+                                         "copy",    "copy",    "wait", "wait"};
+  return kNames[static_cast<int>(kind)];
 }
 
 std::string_view KindName(SlotKind kind) {
-  switch (kind) {
-    case SlotKind::kFeed:
-      return "feed";
-    case SlotKind::kPersistable:
-      return "persistable";
-    case SlotKind::kShadow:
-      return "shadow";
-    case SlotKind::kArena:
-      return "arena";
-    case SlotKind::kFetch:
-      return "fetch";
-    case SlotKind::kLate:
-      return "late";
-    case SlotKind::kShape:
-      return "shape";
-    case SlotKind::kScratch:
-      break;
-  }
-  return "scratch";
+  constexpr std::string_view kNames[] = {"feed",  "persistable", "shadow",
+                                         "arena", "fetch",       "late",
+                                         "shape", "scratch"};
+  return kNames[static_cast<int>(kind)];
 }
 
 void WriteShape(const DDim& dims, JsonWriter* json) {
@@ -97,15 +71,8 @@ void WriteTiming(std::string_view key, const Timing& timing, JsonWriter* json) {
 }  // namespace
 
 std::string_view PurposeName(OpPurpose purpose) {
-  switch (purpose) {
-    case OpPurpose::kForward:
-      return "forward";
-    case OpPurpose::kBackward:
-      return "backward";
-    case OpPurpose::kOptimize:
-      break;
-  }
-  return "optimize";
+  constexpr std::string_view kNames[] = {"forward", "backward", "optimize"};
+  return kNames[static_cast<int>(purpose)];
 }
 
 void WriteFeedsAndFetches(const Plan& plan, JsonWriter* json) {

@@ -1,9 +1,9 @@
 #include "sluice/framework/inspect/plan_calls.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
+#include "sluice/framework/inspect/units.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/platform/error.h"
 
@@ -11,33 +11,8 @@ namespace sluice {
 
 namespace {
 
-// Names of ops after the first of a fused op.
-std::string_view ShortOp(std::string_view op) {
-  static const std::map<std::string_view, std::string_view> kShort = {
-      {"batch_norm", "bn"},       {"elementwise_add", "add"},
-      {"elementwise_sub", "sub"}, {"elementwise_mul", "mul"},
-      {"elementwise_div", "div"},
-  };
-  const auto found = kShort.find(op);
-  return found == kShort.end() ? op : found->second;
-}
-
-std::string NameOf(const Decision& decision) {
-  if (decision.covers.size() < 2) {
-    return decision.covers.empty() ? decision.op : decision.covered_ops[0];
-  }
-  std::vector<size_t> order(decision.covers.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return decision.covers[a] < decision.covers[b];
-  });
-  std::string name = decision.covered_ops[order[0]];
-  for (size_t i = 1; i < order.size(); ++i) {
-    name += Format("+{}", ShortOp(decision.covered_ops[order[i]]));
-  }
-  return name;
+bool IsFaster(const Candidate* next, const PlanCall& call) {
+  return next != nullptr && 1.05 * next->seconds < call.seconds();
 }
 
 std::string WhyOf(const Plan& plan, const PlanCall& call) {
@@ -47,7 +22,14 @@ std::string WhyOf(const Plan& plan, const PlanCall& call) {
       return Format("hint not obeyed [{}]", i + 1);
     }
   }
-  if (!call.put_in) return ToString(call.decision->why);
+  if (!call.put_in) {
+    const bool kept = call.decision->why.reason == Reason::kKeptAtPlace;
+    if (kept && IsFaster(call.next, call)) {
+      return Format("{} would be {} faster", call.next->place,
+                    TimesAsLong(call.seconds() / call.next->seconds));
+    }
+    return ToString(call.decision->why);
+  }
   return call.decision->pass == "channels_last"
              ? "put in for NHWC"
              : Format("put in by {}", call.decision->pass);
@@ -71,6 +53,16 @@ const Candidate* NextBest(const PlanCall& call) {
 
 }  // namespace
 
+std::string NameOf(const Decision& decision) {
+  return decision.covers.empty() ? decision.op : CallName(decision.covered_ops);
+}
+
+int NumberOf(const Decision& decision) {
+  const auto& covers = decision.covers;
+  return covers.empty() ? decision.op_index
+                        : *std::min_element(covers.begin(), covers.end());
+}
+
 std::vector<PlanCall> CallsOf(const Plan& plan) {
   std::map<int, size_t> moved;
   for (const Transfer& transfer : plan.transfers()) {
@@ -85,9 +77,7 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
         candidates.begin(), candidates.end(),
         [&](const Candidate& each) { return each.kernel == decision.kernel; });
     call.put_in = decision.covers.empty();
-    call.number = call.put_in ? decision.op_index
-                              : *std::min_element(decision.covers.begin(),
-                                                  decision.covers.end());
+    call.number = NumberOf(decision);
     call.name = NameOf(decision);
     call.purpose = plan.op_descs()[decision.op_index].purpose;
     call.moved_bytes = moved[decision.op_index];
@@ -103,14 +93,6 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
     if (calls[i - 1].put_in) calls[i - 1].purpose = calls[i].purpose;
   }
   return calls;
-}
-
-std::string KernelName(const KernelDef& kernel) {
-  if (kernel.key.library == OpKernelType().library) return kernel.variant;
-  std::string name = kernel.key.library;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return name == kernel.variant ? name : Format("{}/{}", name, kernel.variant);
 }
 
 std::string HintFor(const PlanCall& call, const Candidate& candidate) {

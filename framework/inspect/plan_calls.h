@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/export.h"
 
@@ -29,11 +30,12 @@ struct PlanCall {
   bool estimated() const { return chosen->evidence == Evidence::kEstimate; }
 };
 
+// "conv2d+bn+relu" and the number that a decision has in every text.
+SLUICE_API std::string NameOf(const Decision& decision);
+SLUICE_API int NumberOf(const Decision& decision);
+
 // The calls in running order.
 SLUICE_API std::vector<PlanCall> CallsOf(const Plan& plan);
-
-// "plain", "onednn/direct": library and variant, without Sluice's own library.
-SLUICE_API std::string KernelName(const KernelDef& kernel);
 
 // The hint that prefers another kernel for a call: "#32: prefer variant=direct,
 // layout=NHWC". Empty for an op that a pass put in, which no hint selects.

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "sluice/framework/inspect/explain_summary.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/platform/error.h"
@@ -62,10 +63,10 @@ std::string WorkOf(const Plan& plan, int queue) {
 void DescribeKernel(const Plan& plan,
                     const Instruction& instruction,
                     TraceLabel* label) {
-  constexpr const char* kPhases[] = {"forward", "backward", "optimizer"};
   const PlannedOp& op = plan.ops()[instruction.context];
   const OpDesc& desc = plan.op_descs()[instruction.op_index];
-  label->name = desc.type;
+  const Decision& decision = plan.decisions()[instruction.context];
+  label->name = NameOf(decision);
   label->category = "kernel";
   size_t bytes = 0;
   for (const auto* slots : {&op.inputs, &op.outputs}) {
@@ -73,13 +74,13 @@ void DescribeKernel(const Plan& plan,
       bytes += plan.slots()[slot].bytes;
     }
   }
-  const Decision& decision = plan.decisions()[instruction.context];
-  label->arguments = {{"kernel", ToString(*decision.kernel)},
+  label->arguments = {{"kernel", KernelName(*decision.kernel)},
+                      {"number", Format("#{}", NumberOf(decision))},
                       {"op", std::to_string(instruction.op_index)},
                       {"inputs", TensorsText(plan, op.inputs)},
                       {"outputs", TensorsText(plan, op.outputs)},
                       {"bytes", std::to_string(bytes)},
-                      {"phase", kPhases[static_cast<int>(desc.purpose)]}};
+                      {"phase", std::string(PhaseName(desc.purpose))}};
   const auto& [file, line] = desc.location;
   if (file.empty()) return;
   const std::string name = file.substr(file.find_last_of('/') + 1);

@@ -1,6 +1,7 @@
 #include "sluice/framework/op/near_names.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <utility>
 
@@ -74,6 +75,13 @@ std::string NoOperator(std::string_view op,
       "RegisterOperators_NAME() or LoadKernelLibrary first, in Python "
       "sl.load_kernel_library)",
       Shown(op), SuggestNames(op, ops));
+}
+
+std::string Lower(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return lower;
 }
 
 }  // namespace sluice

@@ -16,6 +16,9 @@ namespace sluice {
 SLUICE_API std::string SuggestNames(std::string_view name,
                                     const std::vector<std::string>& names);
 
+// Returns a name in small letters.
+SLUICE_API std::string Lower(std::string_view name);
+
 // Returns the message that no op is called `op`: similar names, and how to add
 // the operators of a library.
 SLUICE_API std::string NoOperator(std::string_view op,

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_check.h"
@@ -291,9 +292,19 @@ std::vector<const KernelHint*> Graph::HintsFor(
 std::vector<const KernelHint*> Graph::HintsForReplacement(
     const OpDesc& op, int kept, const std::vector<int>& ids) const {
   const std::vector<const KernelHint*> of_ops = HintsFor(ids);
+  std::vector<int> covers;
+  for (const int id : ids) {
+    covers.insert(covers.end(), ops_[id].covers.begin(), ops_[id].covers.end());
+  }
+  std::sort(covers.begin(), covers.end());
+  std::vector<std::string> types;
+  for (const int covered : covers) {
+    types.push_back(Written(covered).type);
+  }
+  const std::string name = CallName(types);
   std::vector<const KernelHint*> hints;
   for (const KernelHint& hint : hints_) {
-    if (hint.Matches(op, kept) &&
+    if ((hint.Matches(op, kept) || hint.selector == name) &&
         std::find(of_ops.begin(), of_ops.end(), &hint) == of_ops.end()) {
       hints.push_back(&hint);
     }
@@ -469,10 +480,11 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
   const bool may = std::all_of(ids.begin(), ids.end(),
                                [this](int id) { return MayChange(id); });
   if (!may) return false;
-  PreparedOp op = Infer(std::move(desc));
   const int kept = *std::max_element(ids.begin(), ids.end(), [&](int a, int b) {
     return order_.Precedes(a, b);
   });
+  desc.purpose = ops_[kept].desc.purpose;
+  PreparedOp op = Infer(std::move(desc));
   op.id = kept;
   for (const int id : ids) {
     op.covers.insert(op.covers.end(), ops_[id].covers.begin(),

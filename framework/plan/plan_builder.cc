@@ -545,7 +545,8 @@ void PlanBuilder::NoteUnusedHints() {
       const int id = decision.op_index;
       // Hints cannot name the index of an op that a pass added.
       const bool put_in = graph_->op(id).covers.empty();
-      used |= hint.Matches(graph_->op(id).desc, put_in ? -1 : id);
+      used |= hint.Matches(graph_->op(id).desc, put_in ? -1 : id) ||
+              hint.selector == CallName(decision.covered_ops);
       for (const int op : graph_->op(id).covers) {
         used |= hint.Matches(graph_->Written(op), op);
       }

@@ -139,8 +139,7 @@ void BindPlans(nb::module_& m) {
                                     ToOptions(op, false, fold, width, false));
           },
           "op"_a, "fold"_a, "width"_a)
-      .def("explain_json", [](const Plan& self) { return ExplainJson(self); })
-      .def("explain_dot", [](const Plan& self) { return ExplainDot(self); });
+      .def("explain_json", [](const Plan& self) { return ExplainJson(self); });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program_io.h"
+#include "sluice/framework/program/program_text.h"
 #include "sluice/framework/program/prune.h"
 #include "sluice/operators/contraction/einsum.h"
 #include "sluice/platform/text.h"
@@ -153,7 +154,9 @@ nb::tuple MadeAt(const Program& self, const std::string& name) {
   return nb::make_tuple(FromPath(found.file), found.line);
 }
 
-size_t VarCount(const Program& self) { return self.block().vars().size(); }
+size_t VarCount(const Program& self) {
+  return self.block().vars().size();
+}
 
 // Returns how many variables were created before this one; their number for a
 // variable that is not in the first block.
@@ -246,6 +249,17 @@ void SetPurpose(Program& self, const std::string& purpose) {
                                           : OpPurpose::kForward);
 }
 
+void BecomeCopy(Program& self, const Program& other) {
+  self = Program(other);
+}
+
+constexpr const char* kTextDoc =
+    "The text that print shows; with ``all`` everything, unbroken.";
+
+std::string TextOf(const Program& self, bool all) {
+  return all ? ToString(self) : BriefText(self);
+}
+
 }  // namespace
 
 Program& ToProgram(nb::handle value, std::string_view what) {
@@ -307,11 +321,11 @@ void BindPrograms(nb::module_& m) {
               const std::vector<std::string>& fetches) {
              self = Prune(other, fetches);
            })
-      .def("_become_copy_of",
-           [](Program& self, const Program& other) { self = Program(other); })
+      .def("_become_copy_of", &BecomeCopy)
       .def("_parse", &Parse)
       .def("_serialize", &Serialize)
-      .def("__str__", [](const Program& self) { return ToString(self); })
+      .def("__str__", &BriefText)
+      .def("to_string", &TextOf, "all"_a = false, kTextDoc)
       .def_prop_ro("_ragged", &Program::ragged)
       .def_prop_ro("uid", &Program::uid)
       .def_prop_ro("version", &Program::version);

@@ -84,6 +84,52 @@ def shape_text(shape: Any) -> str:
     return f"[{', '.join('?' if n is None else str(n) for n in shape)}]"
 
 
+# The libraries of kernels: their names, and their colour in every drawing.
+LIBRARIES = {
+    "PLAIN": ("own kernels", "1"),
+    "ONEDNN": ("oneDNN", "2"),
+    "EIGEN": ("Eigen", "3"),
+    "OPENBLAS": ("OpenBLAS", "4"),
+    "CUBLAS": ("cuBLAS", "5"),
+}
+_SHORT = {
+    "batch_norm": "bn",
+    "elementwise_add": "add",
+    "elementwise_sub": "sub",
+    "elementwise_mul": "mul",
+    "elementwise_div": "div",
+}
+
+
+def kernel_name(library: str, variant: str) -> str:
+    """Such as "plain" of an own kernel, "onednn/direct" of others."""
+    if library == "PLAIN":
+        return variant
+    name = library.lower()
+    return name if name == variant else f"{name}/{variant}"
+
+
+def call_name(op: Mapping[str, Any]) -> str:
+    """The name of a call in a plan's JSON, as explain() has it."""
+    first, *rest = op["covered_ops"] or [op["op"]]
+    return "+".join([first, *(_SHORT.get(each, each) for each in rest)])
+
+
+def call_number(op: Mapping[str, Any]) -> str:
+    """Its number there: "#6", or "+38" of a call that a pass put in."""
+    return f"#{min(op['covers'])}" if op["covers"] else f"+{op['index']}"
+
+
+def whole_feeds(names: Iterable[str]) -> list[str]:
+    """The names without those of offsets, which are fed with their rows."""
+    known = set(names)
+    return [
+        name
+        for name in names
+        if not (name.endswith("@LOD") and name.removesuffix("@LOD") in known)
+    ]
+
+
 # What would change a terminal or the direction of text, or is no XML.
 _CONTROL = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
@@ -203,7 +249,7 @@ def _program(program: Any) -> str:
     text = count_by_phase(layers.ops, " ({})")
     if size := layers.numbers(layers.parameters):
         text += f", {counted(size, 'parameter')}"
-    fed = [name for name, var in layers.vars.items() if var["is_data"]]
+    fed = whole_feeds([n for n, var in layers.vars.items() if var["is_data"]])
     more = f" and {len(fed) - 4} more" * (len(fed) > 4)
     names = ", ".join(cut(name, 30) for name in fed[:4])
     return text + (f"; feed {names}{more}" if fed else "")
@@ -236,7 +282,8 @@ def _plan(plan: Any) -> str:
     covered = sum(len(op["covers"]) for op in ops)
     seconds = sum(op["predicted_seconds"] for op in ops)
     calls = f" in {counted(len(ops), 'call')}" * (covered != len(ops))
-    fed = [f"{f['var']} {shape_text(f['shape'])}" for f in data["feeds"]]
+    shapes = {f["var"]: shape_text(f["shape"]) for f in data["feeds"]}
+    fed = [f"{name} {shapes[name]}" for name in whole_feeds(list(shapes))]
     return (
         f"at {data['place']}, {counted(data['threads'], 'thread')}: "
         f"{counted(covered, 'op')}{calls}, "

@@ -8,23 +8,26 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .display import counted, flag, shape_text
+from .display import counted, flag, shape_text, whole_feeds
 from .drawing import (
     COLOURS,
     Box,
     Cell,
+    fold,
     fold_repeats,
     fold_training,
     render,
     stack,
     write,
 )
+from .summary import MOST_OPS, Layers
 
 if TYPE_CHECKING:
-    from .framework import Operator, Program
+    from .framework import LayerCall, Operator, Program
 
 _MOST_BOXES = 60  # that are drawn without folding repeated blocks
 _KINDS = {
@@ -52,14 +55,26 @@ def kind(op: str) -> str:
     return "other"
 
 
-def feed_box(
-    name: str, dtype: str, shape: Sequence[int | None] | None
-) -> Box:
-    """What is fed."""
-    text = f"{dtype} {shape_text(shape)}"
-    short = text.removeprefix("float32 ")
-    cell = Cell(name, "", short, "feed", f"fed: {name}: {text}")
-    return Box([cell], {}, shape_text(shape), "feed")
+def feed_boxes(
+    feeds: Mapping[str, tuple[Any, Any]], read: set[str]
+) -> tuple[list[Box], dict[str, int]]:
+    """What is fed and read: boxes, and their indices by variable.
+
+    ``feeds`` are dtypes and shapes; offsets belong to the box of their rows.
+    """
+    boxes: list[Box] = []
+    index: dict[str, int] = {}
+    for name in whole_feeds(feeds):
+        offsets, (dtype, shape) = f"{name}@LOD", feeds[name]
+        if read.isdisjoint({name, offsets}):
+            continue
+        index[name] = index[offsets] = len(boxes)
+        short = f"{dtype} {shape_text(shape)}".removeprefix("float32 ")
+        short = "ragged " * (offsets in feeds) + short
+        tip = f"fed: {name}: {dtype} {shape_text(shape)}"
+        cell = Cell(name, "", short, "feed", tip)
+        boxes.append(Box([cell], {}, shape_text(shape), "feed"))
+    return boxes, index
 
 
 def about(
@@ -142,12 +157,14 @@ class _Boxes:
         self.ops = program.ops
         read = {n for op in self.ops for ns in op.inputs.values() for n in ns}
         self.constants: dict[str, str] = {}
-        self.boxes = [
-            feed_box(name, str(var["dtype"]), var["shape"])
+        self.layers = program._layers
+        self.made_by: dict[int, tuple[int, LayerCall | None]] = {}
+        fed = {
+            name: (var["dtype"], var["shape"])
             for name, var in self.variables.items()
-            if var["is_data"] and name in read
-        ]
-        self.maker = {box.cells[0].name: i for i, box in enumerate(self.boxes)}
+            if var["is_data"]
+        }
+        self.boxes, self.maker = feed_boxes(fed, read)
         for index, op in enumerate(self.ops):
             made = [n for ns in op.outputs.values() for n in ns]
             if not op.inputs and read.issuperset(made) and not op.hint:
@@ -199,6 +216,42 @@ class _Boxes:
             Box(cells, dict.fromkeys(makers, ""), shape, op.purpose)
         )
         self.maker.update(dict.fromkeys(made, len(self.boxes) - 1))
+        call = self.layers.get(made[0]) if made and forward else None
+        self.made_by[len(self.boxes) - 1] = index, call
+
+    def with_layers(self) -> list[Box]:
+        """The boxes, of which those of a layer of many ops are one."""
+        members: dict[LayerCall, list[int]] = {}
+        for i, (_, call) in self.made_by.items():
+            if call is not None:
+                members.setdefault(call, []).append(i)
+        first, instead = list(range(len(self.boxes))), {}
+        for call, found in members.items():
+            whole = found == list(range(found[0], found[-1] + 1))
+            if len(found) > MOST_OPS and whole:
+                first[found[0] : found[-1] + 1] = [found[0]] * len(found)
+                last = self.boxes[found[-1]]
+                instead[found[0]] = replace(
+                    last, cells=[self._layer(call.name, found)]
+                )
+        return fold(self.boxes, first, instead)
+
+    def _layer(self, name: str, found: list[int]) -> Cell:
+        """The box for the ops of one layer."""
+        at = [self.made_by[i][0] for i in found]
+        ops = [self.ops[i] for i in at]
+        names = [n for op in ops for ns in op.inputs.values() for n in ns]
+        weights = self.weights(names)
+        detail = counted(len(ops), "op")
+        if weights:
+            detail += f", {counted(weights, 'weight')}"
+        kinds = [kind(op.type) for op in ops]
+        what = next(
+            (k for k in kinds if k not in ("data movement", "other")), "other"
+        )
+        inside = Counter(op.type for op in ops)
+        tip = "\n".join(f"{n} {op}" for op, n in inside.items())
+        return Cell(name, f"#{at[0]}-{at[-1]}", detail, what, tip, True)
 
     def training(self, purpose: str, members: list[int]) -> Cell:
         """The box for the ops of one purpose."""
@@ -229,6 +282,7 @@ def draw(
     program: Program,
     path: str | os.PathLike[str] | None = None,
     all: bool = False,
+    columns: int = 1,
 ) -> str:
     """See :meth:`sluice.Program.draw`."""
     all = flag("draw: all", all)
@@ -237,6 +291,7 @@ def draw(
     whole = stack(made.boxes, _joins)
     boxes = whole
     if not all:
+        made.boxes = made.with_layers()
         boxes = stack(fold_training(made.boxes, made.training), _joins)
         if sum(len(box.cells) for box in boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, lambda cells: cells[0])
@@ -246,12 +301,11 @@ def draw(
             f": {many['forward']} forward, {many['backward']} backward, "
             f"{many['optimize']} optimizer"
         )
-    weights = made.weights(list(made.variables))
-    if weights:
-        lines.append(counted(weights, "weight"))
+    if text := Layers(program).parameters_text():
+        lines.append(text)
     if len(boxes) < len(whole):
         lines.append("folded: draw(all=True) shows every op")
     there = {cell.kind for box in boxes for cell in box.cells} - {"op"}
     names = {"feed": "fed", "optimizer": "training"}
     legend = [(k, names.get(k, k)) for k in COLOURS if k in there]
-    return write(render(boxes, lines, legend), path)
+    return write(render(boxes, lines, legend, columns), path)

@@ -11,31 +11,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from .display import counted, flag, shape_text
-from .draw import about, feed_box
-from .drawing import Box, Cell, fold_repeats, fold_training, render, write
+from .display import (
+    LIBRARIES,
+    call_name,
+    call_number,
+    counted,
+    flag,
+    kernel_name,
+    of_bytes,
+    of_seconds,
+    shape_text,
+)
+from .draw import about, feed_boxes
+from .drawing import (
+    Box,
+    Cell,
+    fold_repeats,
+    fold_training,
+    render,
+    write,
+)
 from .errors import InvalidArgumentError
 
 _MOST_BOXES = 40  # that are drawn without folding repeated blocks
-_SHORT = {
-    "batch_norm": "bn",
-    "elementwise_add": "add",
-    "elementwise_sub": "sub",
-    "elementwise_mul": "mul",
-    "elementwise_div": "div",
-}
-_LIBRARIES = {"PLAIN": "own kernels", "ONEDNN": "oneDNN", "EIGEN": "Eigen"}
 # The attributes of fused ops that are those of an op in them.
 _WINDOW = {"strides", "dilations", "groups", "ksize", "pooling_type"}
 _HEAT = "over 10 %", "3 to 10 %", "under 3 %"
-
-
-def _bytes(count: float) -> str:
-    unit = 0
-    while count >= 999.5:
-        count, unit = count / 1000, unit + 1
-    digits = f"{count:.2g}" if count < 10 else f"{count:.0f}"
-    return f"{digits} {('B', 'kB', 'MB', 'GB', 'TB')[unit]}"
 
 
 def _time(seconds: float) -> str:
@@ -44,14 +45,6 @@ def _time(seconds: float) -> str:
     if micros > 99_999:
         return f"{micros / 1000:.0f} ms"
     return f"{micros:g} µs" if micros >= 1 else "<1 µs"
-
-
-def _total(seconds: float) -> str:
-    """Two digits in the unit that suits them."""
-    for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
-        if seconds < 999.5 * size:
-            return f"{float(f'{seconds / size:.2g}'):g} {unit}"
-    return f"{seconds:.2g} s"
 
 
 def _attributes(signature: str) -> dict[str, Any]:
@@ -95,20 +88,19 @@ class _Plan:
         # Categories after the sixth share a colour.
         shades = "521" if by == "time" else "123456".ljust(len(self.parts), "6")
         self.colour = dict(zip(self.parts, shades, strict=False))
+        if by == "library":
+            self.colour = dict(LIBRARIES.values())
+            self.colour |= dict.fromkeys(self.parts.keys() - self.colour, "6")
         self.lists = data.get("candidate_lists", [])
         slots = data["slots"]
         self.kept = {s["var"] for s in slots if s["kind"] == "persistable"}
         self.moves = {
-            (t["var"], t["op_index"]): f"{_bytes(t['bytes'])} to {t['to']}"
+            (t["var"], t["op_index"]): f"{of_bytes(t['bytes'])} to {t['to']}"
             for t in data["transfers"]
         }
         read = {value["var"] for op in self.ops for value in op["inputs"]}
-        self.boxes = [
-            feed_box(feed["var"], feed["dtype"], feed["shape"])
-            for feed in data["feeds"]
-            if feed["var"] in read
-        ]
-        self.maker = {box.cells[0].name: i for i, box in enumerate(self.boxes)}
+        fed = {f["var"]: (f["dtype"], f["shape"]) for f in data["feeds"]}
+        self.boxes, self.maker = feed_boxes(fed, read)
         phase = "forward"
         for op, seconds in zip(self.ops, self.seconds, strict=True):
             # What a pass put in belongs to what is around it.
@@ -126,7 +118,7 @@ class _Plan:
             return _HEAT[(share < 0.1) + (share < 0.03)]
         if self.by == "place":
             return op["place"]
-        return _LIBRARIES.get(op["library"], op["library"])
+        return LIBRARIES.get(op["library"], (op["library"], ""))[0]
 
     def _add(self, op: Mapping[str, Any], seconds: float, phase: str) -> None:
         sources: dict[int, str] = {}
@@ -147,15 +139,12 @@ class _Plan:
 
     def _cell(self, op: Mapping[str, Any], seconds: float, phase: str) -> Cell:
         covered = op["covered_ops"] or [op["op"]]
-        short = [_SHORT.get(each, each) for each in covered[1:]]
-        kernel = op["variant"]
-        if op["library"] != "PLAIN":
-            kernel = f"{op['library'].lower()}/{kernel}"
+        kernel = kernel_name(op["library"], op["variant"])
         if self.by != "place" and op["place"] != self.place:
             kernel += f" at {op['place']}"
         colour = self.colour[self.category(op, seconds)]
-        name = "+".join([covered[0], *short])
-        tip = [name, op["kernel"], op["reason"], f"layout {op['layout']}"]
+        name = call_name(op)
+        tip = [name, kernel, op["reason"], f"layout {op['layout']}"]
         for sign, values in ("<-", op["inputs"]), ("->", op["outputs"]):
             tip += [
                 f"{sign} {v['var']}: {v['dtype']} {shape_text(v['shape'])}"
@@ -163,7 +152,7 @@ class _Plan:
             ]
         return Cell(
             name,
-            f"#{min(op['covers'])}" if op["covers"] else f"+{op['index']}",
+            call_number(op),
             self._about(op, covered[0], phase),
             "op",
             "\n".join([*tip, os.path.basename(op["line"])]).strip(),
@@ -233,20 +222,10 @@ def draw_plan(
     path: str | os.PathLike[str] | None = None,
     by: str = "library",
     all: bool = False,
+    columns: int = 1,
 ) -> str:
-    """Draw a plan as SVG, for light and dark pages.
-
-    Each op has its kernel, time and share of the predicted time; copies to
-    other places are red.
-
-    Args:
-        plan: a plan, or the ``plan`` of a report's data, with measured times.
-        path: a file to write it to, too.
-        by: what colours show: "library", "place" or "time".
-        all: also draw each op of the backward pass and of the optimizer.
-
-    Raises:
-        InvalidArgumentError: for another ``by``.
+    """See :meth:`sluice.Plan.draw`; also the ``plan`` of a report's data, with
+    measured times.
     """
     if by not in ("library", "place", "time"):
         raise InvalidArgumentError(
@@ -264,16 +243,17 @@ def draw_plan(
         if len(boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, made.sum_up)
     word = "measured" if made.measured else "predicted"
+    total = of_seconds(made.total).replace("us", "µs")
     lines = [
         f"at {plan['place']}, {counted(plan['threads'], 'thread')}: "
-        f"{_total(made.total)} {word}, {counted(len(made.ops), 'call')}",
+        f"{total} {word}, {counted(len(made.ops), 'call')}",
         "bars: time, relative to the slowest call",
     ]
     if any(not op["covers"] for op in made.ops):
         lines.append("+ is an op that Sluice put in")
     copied = sum(t["bytes"] for t in plan["transfers"])
     if copied:
-        lines.append(f"red: copies between places, {_bytes(copied)} in all")
+        lines.append(f"red: copies between places, {of_bytes(copied)} in all")
     if len(boxes) < len(made.boxes):
         lines.append("folded: draw(all=True) shows every op")
     if plan["rest"]["reason"]:
@@ -283,4 +263,4 @@ def draw_plan(
         for name, seconds in made.parts.items()
         if seconds
     ]
-    return write(render(boxes, lines, legend), path)
+    return write(render(boxes, lines, legend, columns), path)

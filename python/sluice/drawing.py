@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ._core import _shown
 from .display import clean
+from .errors import InvalidArgumentError
 from .graph_layout import Point, lay_out, levels
 
 _LEAST, _MOST, _PAD, _MARGIN = 150, 270, 9, 16  # widths in pixels
@@ -431,9 +433,21 @@ def _labels(boxes: list[Box]) -> list[tuple[str, str]]:
 
 
 def render(
-    boxes: list[Box], lines: Sequence[str], legend: Iterable[tuple[str, str]]
+    boxes: list[Box],
+    lines: Sequence[str],
+    legend: Iterable[tuple[str, str]],
+    columns: int = 1,
 ) -> str:
-    """Return the SVG text of boxes, below lines of text and a legend."""
+    """Return the SVG text of boxes, below lines of text and a legend.
+
+    Raises:
+        InvalidArgumentError: for columns other than 1 and 2.
+    """
+    if isinstance(columns, bool) or columns not in (1, 2):
+        raise InvalidArgumentError(
+            f"draw: columns: expected 1 or 2, got {_shown(columns)}",
+            "python.draw_columns",
+        )
     boxes = _ends(boxes)
     widths, labels = _widths(boxes), _labels(boxes)
     heights = [
@@ -464,10 +478,12 @@ def render(
     keys, y = _legend(legend, _MARGIN, y, width)
     parts += keys
     left, top = (width - layout.width) / 2, y + 4
+    found = []
     for (_, _, moved), route in zip(edges, layout.routes, strict=True):
         parts.append(_edge(route, left, top, bool(moved)))
     for i, box in enumerate(boxes):
         x, y = layout.boxes[i][0] + left, layout.boxes[i][1] + top
+        found.append((x, y, y + sum(heights[i]) + 2 * len(heights[i]) - 2))
         for cell, height in zip(box.cells, heights[i], strict=True):
             parts.append(_cell(cell, x, y, widths[i], height))
             y += height + 2
@@ -475,6 +491,8 @@ def render(
             x, y = layout.labels[i][0] + left, layout.labels[i][1] + top + 14
             parts.append(_text(x, y, *labels[i]))
     high = layout.height + top + _MARGIN
+    if columns == 2 and found:
+        parts, width, high = _halves(parts, width, high, found)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="sluice-drawing" '
@@ -487,6 +505,30 @@ def render(
             "</svg>\n",
         ]
     )
+
+
+def _halves(
+    body: list[str], width: float, high: float, boxes: list[tuple[float, ...]]
+) -> tuple[list[str], float, float]:
+    """A drawing, its lower half beside the upper one; its width and height.
+
+    ``boxes`` are the left, top and bottom of each. It is cut below a box and
+    the shape under it, where only arrows are.
+    """
+    ends = [bottom + 22 for _, _, bottom in boxes]
+    free = [e for e in ends if not any(top < e < end for _, top, end in boxes)]
+    at = min(free, key=lambda end: max(end, high - end))
+    left = min(x for x, *_ in boxes) - _MARGIN
+    second, rest = width - 2 * left, high - at
+    upper = f'<svg width="{width:.0f}" height="{at:.0f}">'
+    lower = (
+        f'<svg x="{width:.0f}" width="{second:.0f}" height="{rest:.0f}" '
+        f'viewBox="{left:.0f} {at:.0f} {second:.0f} {rest:.0f}">'
+    )
+    group = '<g id="sluice-halves" class="sluice-drawing">'
+    body = [f"{upper}{group}", *body, "</g></svg>"]
+    body.append(f'{lower}<use href="#sluice-halves"/></svg>')
+    return body, width + second, max(at, rest)
 
 
 def write(svg: str, path: str | os.PathLike[str] | None) -> str:

@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +15,18 @@ from .errors import NotFoundError
 from .tracebacks import answer
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class LayerCall:
+    """A call of a function of :mod:`sluice.layers`, whose ops are one layer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+# The outermost one that is running.
+LAYER: ContextVar[LayerCall | None] = ContextVar("layer", default=None)
+
 
 def _entries(text: str) -> dict[str, str]:
     """Entries "NAME, ...: TEXT", divided by lines and bars."""
@@ -108,6 +121,7 @@ calc_gradient, gradients: sl.append_backward(loss, parameter_list=[x])
 create_global_var: sl.layers.fill_constant, or LayerHelper.create_persistable
 create_lod_tensor: sl.Ragged(rows, [offsets]), or feed (rows, [lengths])
 Optimizer.param_groups: sl.ParamAttr(learning_rate=..., regularizer=...)
+Executor.run_debug: exe.run_checked(program, feed, fetch_list)
 Optimizer.step, Optimizer.zero_grad: exe.run(program, feed) after minimize(loss)
 Variable.backward: optimizer.minimize(loss), or sl.append_backward(loss)
 Variable.data, Variable.item, Variable.numpy: exe.run(fetch_list=[variable])
@@ -166,7 +180,13 @@ def checked(
                 value = args[i] if i < len(args) else kwargs[name]
                 if needed or value is not None:
                     _require_variable(f"{function.__name__}: {name}", value)
-        return function(*args, **kwargs)
+        if not variables or LAYER.get() is not None:
+            return function(*args, **kwargs)
+        token = LAYER.set(LayerCall(function.__name__))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            LAYER.reset(token)
 
     return with_help  # type: ignore[return-value]
 
@@ -213,7 +233,8 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
             here = f"sl.layers.{prefix}{layer}"
     if here is None and name in sluice.fluid.layers.__all__:
         here = f"sluice.fluid.layers.{name}"
-    near = get_close_matches(name, dict.fromkeys(known), 2, cutoff=0.75)
+    public = [each for each in known if each[:1] != "_"]
+    near = get_close_matches(name, dict.fromkeys(public), 2, cutoff=0.75)
     if here is not None:
         return f"; use {here}"
     return f"; did you mean {' or '.join(near)}?" if near else ""

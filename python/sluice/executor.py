@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _core, errors, framework
+from .elsewhere import help_with_attributes
 from .explanation import Explanation, explain_plan, explained
 from .framework import Program
 from .ragged import Fetched, name_sizes
@@ -203,7 +204,7 @@ class Executor(_core.Executor):
     def explain(
         self,
         program: Program | None = None,
-        op: int | None = None,
+        op: int | str | None = None,
         all: bool = False,
         fold: bool = True,
         measure: bool = False,
@@ -219,7 +220,8 @@ class Executor(_core.Executor):
 
         Args:
             program: the default main program if None.
-            op: a number of the first column: everything about that op.
+            op: a number of the first column, or a name that one op has:
+                everything about that op.
             all: every candidate of every op, and every remark.
             fold: whether rows that are alike or small share a line.
             measure: runs the plan as :meth:`profile` does, and shows for each
@@ -425,6 +427,7 @@ def _draw(
     path: str | os.PathLike[str] | None = None,
     by: str = "library",
     all: bool = False,
+    columns: int = 1,
 ) -> str:
     """Draw the plan as SVG: kernels, times and copies between places.
 
@@ -433,13 +436,14 @@ def _draw(
         path: a file to write it to, too.
         by: what the colours show: "library", "place" or "time".
         all: also draw each op of the backward pass and of the optimizer.
+        columns: 2 puts the lower half beside the upper one.
 
     Raises:
-        InvalidArgumentError: for another ``by``.
+        InvalidArgumentError: for another ``by`` or ``columns``.
     """
     from .draw_plan import draw_plan
 
-    return draw_plan(self, path, by, all)
+    return draw_plan(self, path, by, all, columns)
 
 
 def _bind(name: str, method: Callable[..., Any]) -> None:
@@ -449,5 +453,6 @@ def _bind(name: str, method: Callable[..., Any]) -> None:
     setattr(_core.Plan, name, method)
 
 
+help_with_attributes(Executor)
 _bind("explain", explain_plan)
 _bind("draw", _draw)

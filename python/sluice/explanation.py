@@ -27,10 +27,11 @@ _COLOURS = {
     "doubtful": "color:light-dark(#7a5200,#ffcc66)",
 }
 _WIDTH = 100
+_SEEN = 25  # rows of a table that a notebook shows without scrolling
 
 
 def screen() -> tuple[int, bool]:
-    """The columns to use, and whether colours are wanted.
+    """The columns to use, and whether a terminal can show colours.
 
     A terminal's own width, at least 40; 100 for pipes, files and notebooks.
     """
@@ -48,9 +49,9 @@ def screen() -> tuple[int, bool]:
 class Explanation(str):
     """Which kernel runs each op, and why: prints, and is a table.
 
-    As a string it is the text, 100 columns wide. In a terminal it prints in the
-    terminal's width, in colours unless ``NO_COLOR`` is set; a notebook shows a
-    table.
+    As a string it is the text, 100 columns wide; in a terminal ``str`` gives
+    the terminal's width. Strings have no colours: :meth:`show` prints them,
+    unless ``NO_COLOR`` is set. A notebook shows a table.
     """
 
     _text: Callable[[int, bool], str]
@@ -69,10 +70,14 @@ class Explanation(str):
         return self
 
     def __str__(self) -> str:
-        width, colour = screen()
-        if (width, colour) == (_WIDTH, False):
+        width, _ = screen()
+        if width == _WIDTH:
             return printable(str.__str__(self))
-        return printable(self._text(width, colour))
+        return printable(self._text(width, False))
+
+    def show(self) -> None:
+        """Print it, in a terminal with colours."""
+        print(printable(self._text(*screen())), end="")
 
     def __repr__(self) -> str:
         return str(self).rstrip("\n")
@@ -106,6 +111,10 @@ class Explanation(str):
                 for call in table["calls"]
             ]
         )
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(printable(self._text(*screen())).rstrip("\n"))
 
     def _repr_html_(self) -> str:
         if self._whole:
@@ -147,6 +156,9 @@ def table_html(table: dict[str, Any]) -> str:
             )
         rows.append(f'<tr style="{style}">{inside}</tr>')
     head = "".join(map(_line, table["head"]))
+    if len(rows) > _SEEN:
+        text = f"{len(rows) - 1} rows: this table scrolls"
+        head += _line({"text": text, "emphasis": "faint"})
     foot = "".join(map(_line, table["foot"]))
     return (
         f'<div class="sluice-explain" style="{STYLE};max-height:560px;'
@@ -205,7 +217,7 @@ def _unwrapped(lines: list[str]) -> list[dict[str, str]]:
 
 def explain_plan(
     self: _core.Plan,
-    op: int | None = None,
+    op: int | str | None = None,
     all: bool = False,
     fold: bool = True,
 ) -> Explanation:
@@ -213,7 +225,8 @@ def explain_plan(
 
     Args:
         self: the plan.
-        op: a number of the first column: everything about that op.
+        op: a number of the first column, or a name that one op has:
+            everything about that op.
         all: every candidate of every op, and every remark.
         fold: whether rows that are alike or small share a line.
 
@@ -238,12 +251,35 @@ def explained(
     tables: Callable[..., str],
 ) -> Explanation:
     """What ``text`` and ``tables`` say, after a check of the arguments."""
-    number = op_number(op)
     whole, folded = flag("explain: all", all), flag("explain: fold", fold)
+    if isinstance(op, str):
+        op = _named(op, json.loads(tables(-1, False, _WIDTH)))
+    number = op_number(op)
     return Explanation(
         lambda width, colour: text(number, whole, folded, width, colour),
         lambda: tables(number, folded, _WIDTH),
         whole,
+    )
+
+
+def _named(op: str, tables: list[dict[str, Any]]) -> int:
+    """The number of the only op of this name.
+
+    Raises:
+        InvalidArgumentError: there are none or several, whose numbers it names.
+    """
+    found = [
+        call["op"]
+        for call in tables[0]["calls"]
+        if op.lower() in (call["name"], *call["name"].split("+"))
+    ]
+    if len(found) == 1:
+        return int(found[0])
+    numbers = ", ".join(map(str, found[:12])) + ", ..." * (len(found) > 12)
+    what = f"it is the ops {numbers}; take one" if found else "there is none"
+    raise InvalidArgumentError(
+        f"explain: op = {op!r}; expected a number of the first column: {what}",
+        "explain.op",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, unique_name
-from .elsewhere import checked
+from .elsewhere import LAYER, LayerCall, checked
 from .errors import InvalidArgumentError
 from .tracebacks import caller_location, created
 from .variable import Variable
@@ -129,6 +129,7 @@ class Program(_core.Program):
         _programs.add(self)
         self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
         self._error_clips: dict[str, Any] = {}  # ErrorClipByValue by name
+        self._layers: dict[str, LayerCall] = {}  # by an op's first output
         self._origin: Program | None = None  # what it was copied from
         self._inherited = 0  # number of its variables that came from there
 
@@ -139,6 +140,7 @@ class Program(_core.Program):
         copy = type(self)()
         copy._param_attrs = dict(self._param_attrs)
         copy._error_clips = dict(self._error_clips)
+        copy._layers = dict(self._layers)
         getattr(copy, become)(self, *arguments)
         copy._origin, copy._inherited = self, copy._var_count()
         return copy
@@ -238,6 +240,8 @@ class Program(_core.Program):
             self._names(type, "outputs", outputs),
             caller_location(), hint or "",
         )
+        if (call := LAYER.get()) is not None:
+            self._layers |= {ns[0]: call for ns in made.values() if ns}
         return {
             argument: Variable(self, names[0])
             if len(names) == 1
@@ -380,18 +384,23 @@ class Program(_core.Program):
         return summary(self, all)
 
     def draw(
-        self, path: str | os.PathLike[str] | None = None, all: bool = False
+        self,
+        path: str | os.PathLike[str] | None = None,
+        all: bool = False,
+        columns: int = 1,
     ) -> str:
         """Draw the graph as SVG, for light and dark pages.
 
         Args:
             path: a file to write it to, too.
             all: also draw the ops of the backward pass, of the optimizer and of
-                repeated blocks, which are one box each otherwise.
+                repeated blocks and large layers, which are one box each
+                otherwise.
+            columns: 2 puts the lower half beside the upper one.
         """
         from .draw import draw
 
-        return draw(self, path, all)
+        return draw(self, path, all, columns)
 
     def _repr_html_(self) -> str:
         from .display import program_html

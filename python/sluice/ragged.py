@@ -65,6 +65,16 @@ class Ragged(np.ndarray):
     def __reduce__(self) -> tuple:
         return Ragged, (np.asarray(self), self.lod)
 
+    def __repr__(self) -> str:
+        rows = np.array2string(
+            np.asarray(self), threshold=200, separator=", ", prefix="Ragged("
+        )
+        levels = ", ".join(
+            f"[{', '.join(map(str, level[:12]))}{', ...' * (len(level) > 12)}]"
+            for level in self.lod
+        )
+        return f"Ragged({rows}, lod=[{levels}], dtype={self.dtype})"
+
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences, for each level."""
         return [np.diff(level).tolist() for level in self.lod]

@@ -17,13 +17,15 @@ from .display import (
     of_bytes,
     shape_text,
     table,
+    whole_feeds,
 )
 
 if TYPE_CHECKING:
-    from .framework import Program
+    from .framework import LayerCall, Program
 
 Op = dict[str, Any]
 _ROWS = 60  # more are folded, unless all are asked for
+MOST_OPS = 3  # of a layer that is shown by its ops, not by its name
 _PHASES = ("forward", "backward", "optimize")
 _ACTIVATIONS = {
     *("celu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu"),
@@ -85,6 +87,7 @@ class Layers:
     """The layers of a program, and what they keep in the scope."""
 
     def __init__(self, program: Program) -> None:
+        self.calls = program._layers
         self.blocks = program._blocks()
         self.ops: list[Op] = self.blocks[0]["ops"]
         inside = [op for block in self.blocks for op in block["ops"]]
@@ -92,6 +95,7 @@ class Layers:
             op |= {key: dict(op[key]) for key in ("inputs", "outputs")}
         self.vars = {var["name"]: var for var in self.blocks[0]["vars"]}
         forward = [op for op in self.ops if op["purpose"] == "forward"]
+        self.sizes = Counter(map(self._call, forward))
         self.readers = Counter(
             name for op in forward for name in _names(op["inputs"])
         )
@@ -108,6 +112,23 @@ class Layers:
         self.state = [n for n in kept if n in stepped and n not in used]
         self.optimizers = {o["type"] for o in steps if "Param" in o["inputs"]}
 
+    def _call(self, op: Op) -> LayerCall | None:
+        """The layer that made an op, if it is known."""
+        made = _names(op["outputs"])
+        return self.calls.get(made[0]) if made else None
+
+    def parameters_text(self) -> str:
+        """Such as "448 parameters, 16 of them not trained"."""
+        if not (size := self.numbers(self.parameters)):
+            return ""
+        fixed = self.numbers(self.not_trained())
+        more = f", {grouped(fixed)} of them not trained" * bool(fixed)
+        return counted(size, "parameter") + more
+
+    def not_trained(self) -> list[str]:
+        """The parameters that get no gradient, such as moving averages."""
+        return [n for n in self.parameters if self.vars[n]["stop_gradient"]]
+
     def numbers(self, names: Iterable[str]) -> int:
         """How many numbers these variables have."""
         return sum(math.prod(self.vars[name]["shape"]) for name in names)
@@ -122,7 +143,7 @@ class Layers:
         """The layers of a phase; what is kept counts where it is first used."""
         rows: list[_Row] = []
         seen = set() if purpose == "forward" else set(self.parameters)
-        last = ""
+        last, unit = "", None
         for index, op in enumerate(self.ops):
             if op["purpose"] != purpose:
                 continue
@@ -132,7 +153,18 @@ class Layers:
             seen.update(own)
             layer = own[0].rpartition(".")[0] or own[0] if own else ""
             output = self._output(op)
-            if rows and self._continues(op, layer, rows[-1], last, inputs):
+            call = self._call(op) if purpose == "forward" else None
+            if call is not None and self.sizes[call] > MOST_OPS:
+                if call is not unit:
+                    facts = counted(self.sizes[call], "op")
+                    rows.append(_Row(index, "", call.name, facts, "", []))
+                row = rows[-1]
+                rows[-1] = row._replace(
+                    layer=row.layer or layer,
+                    output=shape_text(self._shape(output)),
+                    persistables=row.persistables + new,
+                )
+            elif rows and self._continues(op, layer, rows[-1], last, inputs):
                 row = rows[-1]
                 rows[-1] = row._replace(
                     op=f"{row.op}+{op['type'].removeprefix('elementwise_')}",
@@ -143,7 +175,7 @@ class Layers:
                 shape = shape_text(self._shape(output)) if output else ""
                 facts = self._facts(op)
                 rows.append(_Row(index, layer, op["type"], facts, shape, new))
-            last = output
+            last, unit = output, call
         return rows
 
     def _kept(self, name: str) -> bool:
@@ -184,16 +216,20 @@ class Layers:
 
     def fed(self) -> str:
         """The variables to feed; float32 is not named."""
-        return ", ".join(
-            f"{cut(var['name'], 30)} "
-            f"{var['dtype']} {shape_text(var['shape'])}".replace("float32 ", "")
-            for var in self.vars.values()
-            if var["is_data"]
-        )
+        fed = [name for name, var in self.vars.items() if var["is_data"]]
+        parts = []
+        for name in whole_feeds(fed):
+            dtype, shape = self.vars[name]["dtype"], self._shape(name)
+            text = f"{dtype} {shape_text(shape)}".removeprefix("float32 ")
+            ragged = "ragged " * (f"{name}@LOD" in fed)
+            parts.append(f"{cut(name, 30)} {ragged}{text}")
+        return ", ".join(parts)
 
     def totals(self) -> list[list[str]]:
         """Rows of a name, numbers, bytes and a note."""
         kinds = [("parameters", self.parameters, "")]
+        if fixed := self.not_trained():
+            kinds.append(("of them not trained", fixed, ""))
         if self.state:
             note = f"({', '.join(sorted(self.optimizers))})"
             kinds.append(("optimizer state", self.state, note))

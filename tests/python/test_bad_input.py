@@ -82,7 +82,7 @@ CALLS = {
 @pytest.mark.parametrize("which", CALLS)
 def test_a_wrong_call_names_the_op_and_the_line(which):
     call, words = CALLS[which]
-    before = str(sl.default_main_program()).count(" = ")
+    before = sl.default_main_program().to_string(all=True).count(" = ")
     with pytest.raises((sl.SluiceError, TypeError)) as error:
         call()
     text = str(error.value)
@@ -91,7 +91,7 @@ def test_a_wrong_call_names_the_op_and_the_line(which):
         assert word in text
     if isinstance(error.value, sl.SluiceError):
         assert "test_bad_input.py" in text
-    ops = str(sl.default_main_program())
+    ops = sl.default_main_program().to_string(all=True)
     assert f"= {words[0]}(" not in ops, "the program has the op all the same"
     assert ops.count(" = ") >= before
 

@@ -373,7 +373,7 @@ def test_programs_with_blocks_are_saved_and_printed():
     out = doubled_until(absolute_sum(x), number(10.0))
     program = sl.default_main_program()
     loaded = sl.Program.parse(program.serialize())
-    assert str(loaded) == str(program)
+    assert loaded.to_string(all=True) == program.to_string(all=True)
     text = str(program)
     assert "if(" in text
     assert "loop(" in text

@@ -17,8 +17,8 @@ def small():
 def test_it_reads_like_code():
     small()
     lines = str(sl.default_main_program()).splitlines()
-    assert "  x = data(float32 [?, 4])" in lines
-    assert any(line.startswith("  twice = scale(X=x, ") for line in lines)
+    assert lines[0] == "  fed: x [?, 4]"
+    assert "  twice = scale(X=x, scale=2)  -> [?, 4]" in lines
 
 
 def test_variables_know_their_shapes():

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from sluice import _lab
 from sluice.display import counted as count  # noqa: F401
+from sluice.display import kernel_name as kernel  # noqa: F401
 from sluice.display import printable
 
 WIDTH = 80
@@ -19,11 +20,6 @@ _BOLD, _DIM, _RED = "1", "2", "31"
 def time(seconds: float) -> str:
     """A measured time with three digits, in us, ms or s."""
     return _lab._time_text(seconds)
-
-
-def kernel(library: str, variant: str) -> str:
-    """A name such as "plain" of an own kernel, "onednn/direct" of others."""
-    return variant if library == "PLAIN" else f"{library.lower()}/{variant}"
 
 
 def wrap(text: str, first: int = 0, other: int = 2) -> str:

@@ -233,7 +233,6 @@ TEST_F(FailAllocation, WhileAPlanIsExplained) {
   Sweep([&] {
     RequireTrue(!ExplainText(*plan).empty());
     RequireTrue(!ExplainJson(*plan).empty());
-    RequireTrue(!ExplainDot(*plan).empty());
   });
 }
 

@@ -100,7 +100,7 @@ def test_a_loop_keeps_no_value_of_which_only_the_shape_is_read(model, batch):
 
     (last,), _ = layers.scan(run, [model.parameter("h0", 4, 2)], [x])
     model.check(total(last))
-    text = str(sl.default_main_program())
+    text = sl.default_main_program().to_string(all=True)
     saved = set(re.findall(r"[\w.]+(?=@SAVED)", text))
     # Not the two products, nor their sum and the sum with the bias.
     assert saved == {"tanh_1.Out", "block_1.carried_0"}

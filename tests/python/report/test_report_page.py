@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sluice as sl
+from sluice.display import kernel_name
 from sluice import lab
 from sluice.lab.report import Report, libraries
 
@@ -114,13 +115,13 @@ def test_a_click_on_an_op_shows_its_candidates(browser, tmp_path, report):
     show(browser, tmp_path, report)
     place, op = conv(report)
     click(browser, browser.find_element(By.ID, f"node-n{place}"))
-    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"{op['index']} conv2d"
+    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"#{op['index']} conv2d"
     rows = candidates(browser)
     expected = report.data["plan"]["candidate_lists"][op["candidate_list"]]["candidates"]
     wrong = [c for c in expected if c.get("measured", {}).get("verdict") == "wrong"]
     refused = [c for c in expected if c["refusal"] and c not in wrong]
     wanted = [c for c in expected if c not in refused]
-    assert "for other dtypes than float32: plain/" in details(browser).text
+    assert "for other dtypes than float32: plain" in details(browser).text
     assert "not considered: the plan is at cpu: cuda" in details(browser).text or not has_cuda(expected)
     # The refused ones are counted, by reason, and nothing scrolls inside.
     assert f"Refused: {len(refused)} kernel" in details(browser).text
@@ -130,7 +131,7 @@ def test_a_click_on_an_op_shows_its_candidates(browser, tmp_path, report):
     assert browser.execute_script("return arguments[0].scrollHeight <= arguments[0].clientHeight + 1", box)
     assert len(rows) == len(wanted)
     for candidate in wanted:
-        text = rows[f"{candidate['library'].lower()}/{candidate['variant']}"]
+        text = rows[kernel_name(candidate["library"], candidate["variant"])]
         if candidate["refusal"]:
             assert "wrong results" in text
             assert candidate["refusal"][:60] in details(browser).text
@@ -152,7 +153,7 @@ def test_an_op_opens_by_keyboard(browser, tmp_path, report):
     browser.execute_script("arguments[0].focus()", node)
     node.send_keys(Keys.ENTER)
     op = report.data["plan"]["ops"][1]
-    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"{op['index']} {op['op']}"
+    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"#{op['index']} {op['op']}"
     quiet(browser)
 
 
@@ -214,13 +215,13 @@ def test_tables_are_sorted_and_filtered(browser, tmp_path, report):
         return [row.find_elements(By.XPATH, "*")[i].text for row in rows]
 
     longest = max(report.data["plan"]["ops"], key=lambda op: op["measured"]["median"])
-    assert column(0)[0] == f"{longest['index']} {longest['op']}"
+    assert column(0)[0] == f"#{longest['index']} {longest['op']}"
     heads = table.find_elements(By.CSS_SELECTOR, "thead button")
     click(browser, heads[0])
-    indices = [int(text.split()[0]) for text in column(0)]
+    indices = [int(text.split()[0][1:]) for text in column(0)]
     assert indices == sorted(indices, reverse=True)
     click(browser, heads[0])
-    assert [int(text.split()[0]) for text in column(0)] == sorted(indices)
+    assert [int(text.split()[0][1:]) for text in column(0)] == sorted(indices)
     browser.find_element(By.ID, "filter").send_keys("Momentum optimize")
     assert len(column(0)) == 8 and all(text.endswith("momentum") for text in column(0))
     click(browser, table.find_element(By.CSS_SELECTOR, "tbody button"))
@@ -358,7 +359,7 @@ def test_slowest_shows_the_slowest_op(browser, tmp_path, report):
     click(browser, browser.find_element(By.ID, f"node-n{other}"))
     shown = details(browser).find_element(By.TAG_NAME, "h3").text
     click(browser, browser.find_element(By.ID, "slowest"))
-    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"{slowest['index']} {slowest['op']}" != shown
+    assert details(browser).find_element(By.TAG_NAME, "h3").text == f"#{slowest['index']} {slowest['op']}" != shown
     assert browser.execute_script(in_sight)
 
 
@@ -366,7 +367,7 @@ def test_the_timeline_has_names_and_an_axis(browser, tmp_path, report):
     show(browser, tmp_path, report)
     slowest = max(report.data["plan"]["ops"], key=lambda op: op["measured"]["median"])
     names = [e.text for e in browser.find_elements(By.CSS_SELECTOR, "#strip .piece") if e.text]
-    assert any(name in (slowest["op"], f"{slowest['index']} {slowest['op']}") for name in names)
+    assert any(name in (slowest["op"], f"#{slowest['index']} {slowest['op']}") for name in names)
     ticks = browser.find_elements(By.CSS_SELECTOR, "#strip .axis text")
     assert len(ticks) >= 3 and all(tick.text.endswith(" ms") for tick in ticks)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sluice import _lab
+from sluice.display import call_name, call_number
 
 _FACTS = ("op", "library", "variant", "dtype", "layout", "place")
 
@@ -149,7 +150,8 @@ def _side(op: dict[str, Any] | None) -> dict[str, Any] | None:
     if op is None:
         return None
     side = {fact: op[fact] for fact in _FACTS}
-    side["index"] = op["index"]
+    side |= {"index": op["index"], "op": call_name(op)}
+    side["number"] = call_number(op)
     side["output"] = op["outputs"][0]["var"] if op["outputs"] else ""
     side["measured"] = op["measured"]
     side["predicted_seconds"] = op["predicted_seconds"]

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sluice import _lab
+from sluice.display import LIBRARIES, call_name, call_number, kernel_name
+from sluice.drawing import COLOURS
 
 from . import graph, memory
 from .difference import shown as shown_times
@@ -96,6 +98,7 @@ def make_view(
         "transfers": moved[: limits.transfers],
         "transfers_left_out": max(len(moved) - limits.transfers, 0),
         "changes": None,
+        "colours": {lib: COLOURS[c] for lib, (_, c) in LIBRARIES.items()},
     }
     if changes is not None:
         found = changes["ops"]
@@ -119,6 +122,7 @@ def _without_times(row: dict[str, Any]) -> dict[str, Any]:
 def _op(op: dict[str, Any], place: int, limits: Limits) -> dict[str, Any]:
     shown = {k: v for k, v in op.items() if k not in ("kernel", "expected")}
     shown["position"] = place
+    shown |= {"op": call_name(op), "number": call_number(op)}
     for key in ("inputs", "outputs", "covers"):
         shown[key] = op[key][: limits.arguments]
         if len(op[key]) > limits.arguments:
@@ -130,11 +134,11 @@ def _groups(plan: dict[str, Any], most: int) -> list[dict[str, Any]]:
     """Groups of ops of one type with the same kernel."""
     groups: dict[tuple, dict[str, Any]] = {}
     for op in plan["ops"]:
-        key = (op["op"], op["library"], op["variant"], op["place"])
+        key = (call_name(op), op["library"], op["variant"], op["place"])
         group = groups.setdefault(
             key,
             {
-                "op": op["op"],
+                "op": call_name(op),
                 "library": op["library"],
                 "variant": op["variant"],
                 "place": op["place"],
@@ -200,13 +204,13 @@ def _nodes(plan: dict[str, Any], made: graph.Graph) -> list[dict[str, Any]]:
         }
         first = inside[0]
         if len(inside) == 1:
-            kernel = f"{first['library'].lower()}/{first['variant']}"
-            node["label"] = [_label(first["op"]), _label(kernel)]
+            kernel = kernel_name(first["library"], first["variant"])
+            node["label"] = [_label(call_name(first)), _label(kernel)]
             del node["groups"]
         else:
             node["label"] = [
                 f"{len(inside)} ops",
-                f"{first['index']} to {inside[-1]['index']}",
+                f"{call_number(first)} to {call_number(inside[-1])}",
             ]
         nodes.append(node)
     return nodes

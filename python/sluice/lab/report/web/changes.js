@@ -1,7 +1,7 @@
 // Shows the changes since another report.
 {
   const { make } = sluice;
-  const kernel = (side) => (side ? `${side.library.toLowerCase()}/${side.variant}` : "");
+  const kernel = (side) => (side ? sluice.kernel(side) : "");
 
   const head = (report, name) => make("li", {}, make("b", {}, name), ` ${report.name}, ${report.created.replace("T", " ").replace("Z", " UTC")}: ${sluice.said(report.run_text)} per run`);
 
@@ -12,7 +12,7 @@
     document.getElementById("changes-link").hidden = false;
     const timed = !changes.why_no_times;
     const columns = [
-      ["op", (row) => (row.new || row.old).index, (row) => `${(row.new || row.old).index} ${(row.new || row.old).op}`],
+      ["op", (row) => (row.new || row.old).index, (row) => `${(row.new || row.old).number} ${(row.new || row.old).op}`],
       ["what changed", (row) => row.changes.join(", ")],
       ["kernel before", (row) => kernel(row.old)],
       ["kernel now", (row) => kernel(row.new)],

@@ -74,7 +74,7 @@
       const op = piece.candidates ? piece : undefined;
       const node = op ? { seconds: op.seconds, predicted_seconds: op.predicted_seconds, margin: op.margin } : piece;
       const rect = svg.append("rect").attr("x", at).attr("y", 0).attr("width", Math.max(wide - 0.6, 0.3)).attr("height", height);
-      const name = op ? `${op.index} ${op.op}` : sluice.count(piece.count, "op");
+      const name = op ? `${op.number} ${op.op}` : sluice.count(piece.count, "op");
       rect.attr("aria-label", name).on("click", () => sluice.choose(piece, true)).on("mouseleave", sluice.hideTip)
         .on("mousemove", () => sluice.tip(() => [name, op ? op.kernelName : "", `${sluice.time(piece.seconds)}, ${sluice.percent(piece.seconds / sluice.opSeconds)}`])(d3.event));
       // A name is there if all of it fits, or if 8 letters do.
@@ -105,7 +105,7 @@
       sluice.make("span", { class: "barname", title: row.key }, row.key),
       sluice.make("span", { class: "track" }, row.values.map((group) => sluice.make("i", {
         style: `width:${(100 * group.seconds) / most}%;background:${sluice.libraryColour(group.library)}`,
-        title: `${group.library.toLowerCase()}/${group.variant} at ${group.place}: ${sluice.time(group.seconds)}, ${sluice.count(group.count, "op")}`,
+        title: `${sluice.kernel(group)} at ${group.place}: ${sluice.time(group.seconds)}, ${sluice.count(group.count, "op")}`,
       }))),
       sluice.make("span", { class: "barvalue" }, `${sluice.time(row.seconds)}, ${sluice.percent(row.seconds / sluice.opSeconds)}, ${sluice.count(row.count, "op")}`))));
     if (rows.length > shown.length) document.getElementById("bars").append(sluice.make("p", { class: "note" }, `${rows.length - shown.length} more types of ops take ${sluice.time(d3.sum(rows.slice(16), (row) => row.seconds))}.`));
@@ -137,7 +137,7 @@
     for (const op of [...ops].sort((a, b) => b.seconds - a.seconds)) {
       const colour = sluice.evidenceColour(op.evidence);
       point(frame.svg.append("circle").attr("class", "point").attr("cx", x(op.predicted_seconds)).attr("cy", y(op.seconds)).attr("r", radius(op)).attr("fill", colour),
-        () => [`${op.index} ${op.op}  ${op.kernelName}`, `predicted ${sluice.predicted(op)}, ${op.evidence}`, `measured ${sluice.time(op.seconds)}: ${sluice.times(op.ratio)}`], op);
+        () => [`${op.number} ${op.op}  ${op.kernelName}`, `predicted ${sluice.predicted(op)}, ${op.evidence}`, `measured ${sluice.time(op.seconds)}: ${sluice.times(op.ratio)}`], op);
     }
     legend("prediction-chart", sluice.evidences.filter((e) => ops.some((op) => op.evidence === e)).map((e) => [sluice.evidenceColour(e), { measured: "predicted by a measurement of this very kernel and signature", "measured nearby": "by measurements of nearby sizes", estimated: "estimated from its work" }[e]]));
   };
@@ -185,11 +185,11 @@
     for (const other of others) {
       const { candidate } = other;
       point(frame.svg.append("circle").attr("class", "ring").attr("cx", x(candidate.work.flops / other.bytes)).attr("cy", y(candidate.work.flops / other.seconds)).attr("r", 4).attr("stroke", sluice.libraryColour(candidate.library)),
-        () => [`${candidate.library.toLowerCase()}/${candidate.variant}`, other.signature.slice(0, 90), `${sluice.time(other.seconds)} by itself`, sluice.rate(candidate.work.flops / other.seconds, "FLOP/s")]);
+        () => [sluice.kernel(candidate), other.signature.slice(0, 90), `${sluice.time(other.seconds)} by itself`, sluice.rate(candidate.work.flops / other.seconds, "FLOP/s")]);
     }
     for (const op of [...ops].sort((a, b) => b.seconds - a.seconds)) {
       point(frame.svg.append("circle").attr("class", "point").attr("cx", x(op.work.flops / bytesOf(op))).attr("cy", y(op.work.flops / op.seconds)).attr("r", radius(op)).attr("fill", sluice.libraryColour(op.library)),
-        () => [`${op.index} ${op.op}  ${op.kernelName}`, `${sluice.time(op.seconds)} in a run, ${sluice.percent(op.share)}`, `${sluice.rate(op.work.flops / op.seconds, "FLOP/s")}, ${sluice.percent(op.work.flops / op.seconds / peak)} of the peak`, `${sluice.number(op.work.flops / bytesOf(op))} FLOP per byte`], op);
+        () => [`${op.number} ${op.op}  ${op.kernelName}`, `${sluice.time(op.seconds)} in a run, ${sluice.percent(op.share)}`, `${sluice.rate(op.work.flops / op.seconds, "FLOP/s")}, ${sluice.percent(op.work.flops / op.seconds / peak)} of the peak`, `${sluice.number(op.work.flops / bytesOf(op))} FLOP per byte`], op);
     }
     legend("roofline-chart", sluice.libraries.map((name) => [sluice.libraryColour(name), name.toLowerCase()]));
   };

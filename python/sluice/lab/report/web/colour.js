@@ -10,7 +10,8 @@
   };
 
   sluice.libraries = names((op) => op.library);
-  sluice.libraryColour = categories(sluice.libraries);
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  sluice.libraryColour = (name) => (report.colours[name] ? report.colours[name][Number(dark)] : none);
   sluice.evidences = ["measured", "measured nearby", "estimated"];
   sluice.evidenceColour = categories(sluice.evidences);
   const parts = ["forward", "backward", "optimize", "put in by Sluice"];

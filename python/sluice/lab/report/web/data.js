@@ -1,6 +1,12 @@
 // The report, and data derived from it.
 sluice.report = JSON.parse(document.getElementById("data").textContent);
 
+// "plain" of an own kernel, "onednn/direct" of others, as explain() has them.
+sluice.kernel = ({ library, variant }) => {
+  const name = library.toLowerCase();
+  return library === "PLAIN" || name === variant ? variant : `${name}/${variant}`;
+};
+
 {
   const report = sluice.report;
   // Times of ops that contradict the run are not shown anywhere.
@@ -16,7 +22,7 @@ sluice.report = JSON.parse(document.getElementById("data").textContent);
     op.seconds = op.measured.median;
     op.share = op.seconds === null ? null : op.seconds / sluice.opSeconds;
     op.ratio = op.predicted_seconds > 0 && op.seconds > 0 ? op.seconds / op.predicted_seconds : null;
-    op.kernelName = `${op.library.toLowerCase()}/${op.variant}`;
+    op.kernelName = sluice.kernel(op);
     op.candidates = report.lists[op.candidate_list].candidates;
     op.signature = report.lists[op.candidate_list].signature;
     op.work = op.candidates[op.chosen].work;

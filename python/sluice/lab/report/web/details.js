@@ -22,7 +22,7 @@
       const rank = common.findIndex(([pattern]) => pattern.test(candidate.refusal));
       const why = rank < 0 ? sluice.said(candidate.refusal) : common[rank][1](op);
       if (!groups.has(why)) groups.set(why, { rank, kernels: [] });
-      const name = `${candidate.place === op.place ? "" : `${candidate.place} `}${candidate.library.toLowerCase()}/${candidate.variant}`;
+      const name = `${candidate.place === op.place ? "" : `${candidate.place} `}${sluice.kernel(candidate)}`;
       groups.get(why).kernels.push(candidate.dtype === op.dtype ? name : `${name} ${candidate.dtype}`);
     }
     if (groups.size === 0) return [];
@@ -54,7 +54,7 @@
     const timed = measured && measured.median;
     const chosen = op.candidates[op.chosen];
     const cells = [
-      make("th", { scope: "row" }, `${candidate.library.toLowerCase()}/`, make("wbr"), candidate.variant,
+      make("th", { scope: "row" }, sluice.kernel(candidate),
         candidate.place === op.place ? null : make("span", { class: "quiet" }, ` at ${candidate.place}`)),
       make("td", {}, make("span", { class: `tag ${kind}` }, word)),
       make("td", { class: "n" }, candidate.refusal ? "-" : sluice.predicted(candidate)),
@@ -86,7 +86,7 @@
       const chosen = candidate === op.candidates[op.chosen];
       const colour = sluice.libraryColour(candidate.library);
       svg.append("text").attr("x", left - 10).attr("y", y + 4).attr("text-anchor", "end")
-        .attr("font-weight", chosen ? 700 : 400).text(`${candidate.library.toLowerCase()}/${candidate.variant}${candidate.place === op.place ? "" : ` ${candidate.place}`}`.slice(0, 24));
+        .attr("font-weight", chosen ? 700 : 400).text(`${sluice.kernel(candidate)}${candidate.place === op.place ? "" : ` ${candidate.place}`}`.slice(0, 24));
       svg.append("line").attr("class", "grid").attr("x1", left).attr("x2", width - 20).attr("y1", y).attr("y2", y);
       if (candidate.measured && candidate.measured.median) {
         svg.append("line").attr("x1", x(candidate.measured.low)).attr("x2", x(candidate.measured.high)).attr("y1", y).attr("y2", y)
@@ -140,7 +140,7 @@
     const notes = sluice.report.lists[op.candidate_list].notes;
     if (notes.length) facts.push(row("Notes", sluice.said(notes.join("; "))));
     return [
-      make("h3", {}, `${op.index} ${op.op}`),
+      make("h3", {}, `${op.number} ${op.op}`),
       make("dl", { class: "facts" }, head.flat()),
       make("h4", {}, `All ${op.candidates.length} candidates`),
       ...candidateTable(op).filter((part) => part !== null),
@@ -162,12 +162,12 @@
     make("table", {},
       make("thead", {}, make("tr", {}, ["op", "kernel", "ops", "time"].map((text) => make("th", { scope: "col" }, text)))),
       make("tbody", {}, node.groups.map((group) => make("tr", {},
-        make("td", {}, group.op), make("td", {}, `${group.library.toLowerCase()}/${group.variant}`),
+        make("td", {}, group.op), make("td", {}, sluice.kernel(group)),
         make("td", { class: "n" }, String(group.count)), make("td", { class: "n" }, sluice.time(group.seconds)))))),
     make("h4", {}, "Its ops that take the most time"),
     inside(node).length ? null : make("p", { class: "note" }, "None of them is among those that this page has; the JSON has them."),
     make("div", {}, inside(node).sort((a, b) => b.seconds - a.seconds).slice(0, 20)
-      .map((op) => make("button", { type: "button", class: "link", onclick: () => sluice.choose(op) }, `${op.index} ${op.op} ${sluice.time(op.seconds)}`))),
+      .map((op) => make("button", { type: "button", class: "link", onclick: () => sluice.choose(op) }, `${op.number} ${op.op} ${sluice.time(op.seconds)}`))),
   ];
 
   sluice.onChoose.push((what, scroll) => {

@@ -99,7 +99,6 @@
 
   const select = document.getElementById("colour-mode");
   for (const [key, mode] of Object.entries(sluice.colourModes)) select.append(sluice.make("option", { value: key }, mode.title));
-  if (sluice.report.changes) select.value = "change";
   select.addEventListener("change", paint);
   sluice.paintGraph = paint;
 

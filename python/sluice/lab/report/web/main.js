@@ -30,7 +30,7 @@
     words.push(`Ops take ${sluice.time(summary.op_seconds)} of it.`);
     const types = d3.nest().key((group) => group.op).entries(report.groups).map(({ key, values }) => ({ key, values, seconds: d3.sum(values, (group) => group.seconds) }));
     const most = types.reduce((a, b) => (b.seconds > a.seconds ? b : a));
-    const kernels = [...new Set(most.values.map((group) => `${group.library.toLowerCase()}/${group.variant}`))];
+    const kernels = [...new Set(most.values.map((group) => sluice.kernel(group)))];
     words.push(`${most.key} takes the most time: ${sluice.percent(most.seconds / sluice.opSeconds)} (${kernels.slice(0, 3).join(", ")}).`);
     const outside = run.median - summary.op_seconds;
     if (outside > 0.05 * run.median) words.push(`${sluice.time(outside)} of a run are outside of ops.`);

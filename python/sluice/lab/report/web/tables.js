@@ -42,7 +42,7 @@
   sluice.showOps = () => {
     const { ops, ops_left_out: left } = sluice.report;
     const columns = [
-      ["op", (op) => op.index, (op) => `${op.index} ${op.op}`, "its index in the program, or a later one where Sluice put it in"],
+      ["op", (op) => op.index, (op) => `${op.number} ${op.op}`, "its index in the program, or a later one where Sluice put it in"],
       ["time", (op) => op.seconds, (op) => sluice.time(op.seconds), "median in runs of this plan; the op's details have its 95 % interval"],
       ["share", (op) => op.share, (op) => sluice.percent(op.share), "of the time of all ops"],
       ["predicted", (op) => op.predicted_seconds, (op) => sluice.predicted(op), "what the choice was made by"],
@@ -61,7 +61,7 @@
     sluice.fill("ops-note", left === 0
       ? "A click on a heading sorts, one on an op shows its candidates."
       : `The ${ops.length.toLocaleString("en")} ops that take the most time; ${sluice.count(left, "other op")} of this plan ${left === 1 ? "is" : "are"} in the totals and in the JSON only. A click on a heading sorts, one on an op shows its candidates.`);
-    const text = (op) => [op.index, op.op, op.kernelName, op.place, op.layout, op.dtype, op.part, op.evidence, op.line,
+    const text = (op) => [op.number, op.op, op.kernelName, op.place, op.layout, op.dtype, op.part, op.evidence, op.line,
       ...op.outputs.map((v) => v.var), ...op.inputs.map((v) => v.var)].join(" ").toLowerCase();
     document.getElementById("filter").addEventListener("input", (event) => {
       const words = event.target.value.toLowerCase().split(/\s+/).filter((word) => word);
@@ -81,7 +81,7 @@
       left ? make("p", { class: "note" }, `${sluice.count(left, "smaller transfer")} left out.`) : "");
     const put = ops.filter((op) => op.covers.length === 0);
     const conversions = sluice.table([
-      ["op", (op) => op.index, (op) => `${op.index} ${op.op}`],
+      ["op", (op) => op.index, (op) => `${op.number} ${op.op}`],
       ["time", (op) => op.seconds, (op) => sluice.time(op.seconds)],
       ["share", (op) => op.share, (op) => sluice.percent(op.share)],
       ["input", (op) => op.inputs.map(sluice.shape).join(", ")],
