@@ -53,8 +53,8 @@ def _without_script(view: dict[str, Any]) -> str:
 
     ops = sorted(view["ops"], key=lambda op: -op["measured"]["median"])[:200]
     rows = "".join(
-        f"<tr><td>{op['index']} {said(op['op'])}"
-        f"<td>{said(op['library'].lower())}/{said(op['variant'])}"
+        f"<tr><td>{op['number']} {said(op['op'])}"
+        f"<td>{said(words.kernel(op['library'], op['variant']))}"
         f"<td>{time(op)}"
         f"<td>{said(op['reason'])}"
         for op in ops
