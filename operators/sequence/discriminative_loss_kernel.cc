@@ -234,20 +234,6 @@ class DiscriminativeMasks {
   double* mean_grads_;
 };
 
-// Returns the bytes of scratch memory for both functions; more than any machine
-// has if they do not fit into 64 bits, as for masks without columns.
-size_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes) {
-  // Each mask has a mean and its gradient, a count and a term.
-  size_t bytes = 2 * sizeof(double);
-  bool overflow = false;
-  for (const auto factor :
-       {static_cast<size_t>(sizes.batch), static_cast<size_t>(sizes.masks),
-        static_cast<size_t>(sizes.features) + 1}) {
-    overflow |= __builtin_mul_overflow(bytes, factor, &bytes);
-  }
-  return overflow ? std::numeric_limits<size_t>::max() / 2 : bytes;
-}
-
 // Computes the loss of each image through ParallelFor. The bits do not depend
 // on the number of threads.
 template <typename T, typename S>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/sequence/embedding_mask.h"
@@ -33,6 +34,20 @@ inline DiscriminativeLossParams DiscriminativeLossParamsOf(
       .regularization_weight =
           construction.Attr<double>("regularization_weight"),
   };
+}
+
+// Returns the bytes of scratch memory for both functions; more than any machine
+// has if they do not fit into 64 bits, as for masks without columns.
+inline size_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes) {
+  // Each mask has a mean and its gradient, a count and a term.
+  size_t bytes = 2 * sizeof(double);
+  bool overflow = false;
+  for (const auto factor :
+       {static_cast<size_t>(sizes.batch), static_cast<size_t>(sizes.masks),
+        static_cast<size_t>(sizes.features) + 1}) {
+    overflow |= __builtin_mul_overflow(bytes, factor, &bytes);
+  }
+  return overflow ? std::numeric_limits<size_t>::max() / 2 : bytes;
 }
 
 }  // namespace sluice
