@@ -12,8 +12,9 @@ namespace sluice {
 // Runs with additional checks, over the same plan.
 
 // Stops at the first op that produces a NaN or an infinity from finite inputs:
-// raises Internal and names the op, the output, the element and its place. Stops
-// also at an op that reads a NaN which was fed, or which the scope had already.
+// raises Internal and names the op, the output, the element and its place.
+// Stops also at an op that reads a NaN which was fed, or which the scope had
+// already.
 SLUICE_API std::vector<Tensor> RunNanChecked(const Plan& plan,
                                              const Feeds& feeds,
                                              Scope* scope = nullptr);

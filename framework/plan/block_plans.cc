@@ -101,8 +101,8 @@ int BlockPlanner::FirstInput(std::string_view argument) const {
   return -1;
 }
 
-// Returns the variable of which ops of the block make `var` a copy, `var` itself
-// if no op writes it, or "" if one computes it.
+// Returns the variable of which ops of the block make `var` a copy, `var`
+// itself if no op writes it, or "" if one computes it.
 std::string BlockPlanner::SourceOf(const BlockDesc& block, std::string var) {
   for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op) {
     const bool writes = std::ranges::any_of(op->outputs, [&](auto& output) {

@@ -50,12 +50,11 @@ void CheckParameter(const VarDesc& var, const GradientFlow::Request& request) {
                  "backward.parameter_dtype",
                  "parameter {} is {}; only floats have gradients", var.name,
                  var.dtype);
-  SLUICE_ENFORCE(!var.stop_gradient && request.stops.count(var.name) == 0,
-                 ErrorCode::kInvalidArgument, "backward.parameter_stops",
-                 "parameter {} stops gradients, so it cannot have one{}",
-                 var.name,
-                 var.is_data ? ": data does unless its stop_gradient is false"
-                             : "");
+  SLUICE_ENFORCE(
+      !var.stop_gradient && request.stops.count(var.name) == 0,
+      ErrorCode::kInvalidArgument, "backward.parameter_stops",
+      "parameter {} stops gradients, so it cannot have one{}", var.name,
+      var.is_data ? ": data does unless its stop_gradient is false" : "");
 }
 
 void CheckAnyBlockHas(const Program& program, const std::string& name) {
