@@ -76,6 +76,10 @@ Cases Power(const std::string& op, const Shapes& at) {
   return One({op, {{"X", at.matrix, kPositive}, {"Y", at.matrix}}});
 }
 
+Cases XLogY(const std::string& op, const Shapes& at) {
+  return One({op, {{"X", at.matrix}, {"Y", at.matrix, kPositive}}});
+}
+
 Cases Made(const std::string& op, const Shapes& at) {
   AttributeMap attributes = {
       {"shape", Ints(at.matrix.begin(), at.matrix.end())}};
@@ -280,6 +284,7 @@ const std::map<std::string, Make>& Described() {
       {"top_k", &TopK},
       {"transpose", &Transpose},
       {"uniform_random", &Made},
+      {"xlogy", &XLogY},
   };
   return kDescribed;
 }

@@ -45,8 +45,10 @@ std::string MemoryTable() try {
   RaiseOutOfMemory();
 }
 
-std::string ExplainText(const Plan& plan) {
+std::string ExplainText(const Plan& plan) try {
   return Explain(plan, {.all = true, .width = 1 << 20});
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
 }
 
 }  // namespace sluice

@@ -116,7 +116,7 @@ def test_what_takes_longer_is_found(script, capsys):
     out = capsys.readouterr().out
     out = " ".join(out.split())
     assert f"9 relu: plain under A, python/{prefix}_slow under B" in out
-    assert re.search(r"[mu]s\) under B: .* times as long", out)
+    assert re.search(r"runs\) under B: .* times as long", out)
 
 
 @pytest.mark.parametrize("network", ["lenet", "mlp"])
@@ -199,7 +199,7 @@ def test_compare_shows_the_plans_that_run_uses(capsys):
     # Ops that passes fused on one side only.
     assert re.search(r"relu\+pool2d|conv2d\+", out)
     assert out.startswith("A: reference kernels  ")
-    assert "\nB: no hints  " in out and " a run\n" in out
+    assert re.search(r"^B: no hints +run .* ops ", out, re.M)
     assert re.search("^all results (within bound|equal)$", out, re.M)
     assert all(len(line) <= 100 for line in out.splitlines())
     assert re.search(r"^\.\.\. .*\b[0-9]+ ops the same: --all", out, re.M)

@@ -219,7 +219,8 @@ def test_ranks_train_alike_and_go_on_from_a_checkpoint(tmp_path):
                        "--output", tmp_path)
     for name in ("loss of epoch 1", "loss of epoch 2"):
         ((one, two),) = re.findall(rf"^{name} +(\S+) +(\S+)$", text, re.M)
-        assert float(one) == pytest.approx(float(two), rel=1e-5)
+        # Batches of other sizes may take other kernels, which round otherwise.
+        assert float(one) == pytest.approx(float(two), rel=2e-4)
     assert re.search(r"^gradients per step +459 kB +459 kB$", text, re.M)
     assert re.search(r"^hidden +- +\d+ %$", text, re.M)
     processes = {

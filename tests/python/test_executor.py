@@ -522,7 +522,7 @@ def test_explain_says_where_a_device_is_emulated():
     text = exe.explain()
     assert ("program, cuda:0 (emulated), " in text) == emulated
     whole = exe.explain(all=True)
-    assert (re.search(r"0 scale +cuda:0 \(emulated\)", whole) is not None) == emulated
+    assert whole.startswith("program, cuda:0 (emulated)") == emulated
     assert ("An emulated device" in whole) == emulated
     exe = sl.Executor()
     exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])

@@ -69,6 +69,21 @@ missing_packages() {
   done
 }
 
+# ticking TEXT LOG COMMAND...: prints TEXT, runs the command with its output in
+# the file LOG, and prints every 4 s how long it has taken.
+ticking() {
+  local begin=$SECONDS status=0 ticker start='' end=$'\n'
+  echo "$1"
+  [ -t 1 ] && start=$'\r\e[K' end=''
+  while sleep 4 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    printf '%s  %d s%s' "$start" $((SECONDS - begin)) "$end"
+  done &
+  ticker=$!
+  "${@:3}" >"$2" 2>&1 || status=$?
+  kill $ticker && wait $ticker 2>/dev/null || printf '%s' "$start"
+  return $status
+}
+
 # install_packages PACKAGE...: on failure, prints the reason and returns 1.
 install_packages() {
   local missing as_root=() log=build/log/apt.log

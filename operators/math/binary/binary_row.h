@@ -53,6 +53,7 @@ enum class BinaryDomain : uint8_t {
   kWide,         // -5 to 5
   kBeyondOne,    // 1 to 2.5 or -2.5 to -1
   kFewIntegers,  // 0 to 3 for integers
+  kShare,        // 0 to 1
 };
 
 struct BinaryInfo {

@@ -273,7 +273,7 @@ TEST_F(HintNamesTest, NamesAnUnknownLayout) {
 }
 
 TEST_F(HintNamesTest, RefusesAPlaceOfAnotherForm) {
-  ExpectError(ErrorCode::kInvalidArgument, "place.text", {"FPGA 0", "a test"},
+  ExpectError(ErrorCode::kInvalidArgument, "place.text", {"fpga 0", "a test"},
               [] { Check("exclude place=FPGA 0"); });
 }
 

@@ -132,7 +132,7 @@ TEST_F(TuningModeTest, MeasureTunesAPlanWhenItFirstRuns) {
   EXPECT_EQ(status_, "exit 0");
   EXPECT_THAT(output, Not(HasSubstr("first: slow")));
   EXPECT_THAT(output, HasSubstr("with 3 records\nsecond"));
-  EXPECT_THAT(output, HasSubstr("with 3 records\nplan"));
+  EXPECT_THAT(output, HasSubstr("with 3 records\nprogram"));
   const std::string records = Bytes();
   Child("lab_run", "measure");
   EXPECT_EQ(Bytes(), records) << "what has records was measured again";
@@ -143,7 +143,7 @@ TEST_F(TuningModeTest, MeasureKeepsToItsSecondsAndIsDoneOnce) {
   const std::string output = Child("lab_run", "measure", "1e-7");
   EXPECT_EQ(status_, "exit 0");
   EXPECT_THAT(output, HasSubstr("second: slow"));
-  EXPECT_THAT(output, HasSubstr("with 0 records\nplan"));
+  EXPECT_THAT(output, HasSubstr("with 0 records\nprogram"));
 }
 
 TEST_F(TuningModeTest, RecordedTakesTheFirstRegisteredWithoutRecords) {
@@ -157,8 +157,8 @@ TEST_F(TuningModeTest, RecordedRefusesKernelsWithoutARecord) {
   const std::string output = Child("lab_run_with_one_more", "recorded");
   EXPECT_EQ(status_, "exit 0");
   EXPECT_THAT(output,
-              HasSubstr("not test_lab/sleepy (cpu float32 PLAIN): no "
-                        "record for this signature, and SLUICE_TUNE=recorded"));
+              HasSubstr("sleepy: no record for this signature, and "
+                        "SLUICE_TUNE=recorded"));
 }
 
 TEST_F(TuningModeTest, SlowAHundredRunsWithOneRecordFileAreEqual) {

@@ -82,5 +82,6 @@ def test_cpp_makes_the_programs_of_python(network):
         text=True,
         check=True,
     )
-    wanted = f"{startup}\n{main}\n".splitlines()
+    texts = [each.to_string(all=True) for each in (startup, main)]
+    wanted = "\n".join([*texts, ""]).splitlines()
     assert done.stdout.splitlines() == wanted

@@ -27,6 +27,8 @@ inline double InBinaryDomain(BinaryDomain domain, double value, bool integer) {
       return value + sign;
     case BinaryDomain::kFewIntegers:
       return integer ? std::fmod(std::abs(value), 4) : value;
+    case BinaryDomain::kShare:
+      return 1 / (1 + value * value);
   }
   return value;
 }

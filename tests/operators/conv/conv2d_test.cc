@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,9 +88,13 @@ TEST(Conv2d, OfOneColumnIsThatOfOneRow) {
     const auto image = [&](int64_t c, int64_t h, int64_t w) {
       return layout == "NCHW" ? DDim{2, c, h, w} : DDim{2, h, w, c};
     };
-    for (const std::string op :
-         {"conv2d", "conv2d_grad_input", "conv2d_grad_filter", "pool2d"}) {
-      const auto run = [&](bool column) {
+    const std::map<std::string, std::string> ops = {
+        {"conv2d", "Output"},
+        {"conv2d_grad_input", "Input@GRAD"},
+        {"conv2d_grad_filter", "Filter@GRAD"},
+        {"pool2d", "Out"}};
+    for (const auto& [op, output] : ops) {
+      const auto run = [&, &op = op, &output = output](bool column) {
         const auto pair = [&](int64_t a, int64_t b) {
           return column ? Ints{a, b} : Ints{b, a};
         };
@@ -100,7 +105,7 @@ TEST(Conv2d, OfOneColumnIsThatOfOneRow) {
             {"paddings", column ? Ints{1, 2, 0, 0} : Ints{0, 0, 1, 2}}};
         if (op == "pool2d") {
           attributes["ksize"] = pair(3, 1);
-          return RunOp(op, {{"X", x}}, attributes).begin()->second;
+          return RunOp(op, {{"X", x}}, attributes)[output];
         }
         attributes["dilations"] = pair(2, 1);
         std::vector<std::pair<std::string, Tensor>> inputs = {
@@ -110,7 +115,7 @@ TEST(Conv2d, OfOneColumnIsThatOfOneRow) {
           inputs.emplace_back(
               "Output@GRAD", Numbers(column ? image(4, 4, 1) : image(4, 1, 4)));
         }
-        return RunOp(op, inputs, attributes).begin()->second;
+        return RunOp(op, inputs, attributes)[output];
       };
       const Tensor column = run(true), row = run(false);
       EXPECT_EQ(column.ToVector<float>(), row.ToVector<float>()) << op;

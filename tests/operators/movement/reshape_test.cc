@@ -83,8 +83,7 @@ TEST(ReshapeTest, RefusesBadEntries) {
                        {2, 3}, {-1, 2, -1});
   ExpectReshapeRefused("reshape.copied_axis", {"shape[2] = 0", "[2, 3]"},
                        {2, 3}, {0, 0, 0});
-  ExpectReshapeRefused("reshape.rank", {"9 entries", "at most 8"}, {1},
-                       Ints(9, 1));
+  ExpectReshapeRefused("ddim.rank", {"at most 8", "got 9"}, {1}, Ints(9, 1));
 }
 
 TEST(ReshapeTest, RefusesAProductThatOverflows) {
