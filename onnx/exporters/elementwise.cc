@@ -254,6 +254,25 @@ void LogSigmoid(OpExport& op) {
   op.Finish("Neg", {op.Append("Softplus", {negative})});
 }
 
+// As the op computes it: the slope of the sure side times X, and softplus.
+void LogisticLoss(OpExport& op) {
+  const std::string x = op.In("X"), y = AlignedY(op);
+  const DType dtype = op.TypeOf("X");
+  const std::string slope =
+      op.Append("Where", {Binary(op, "Greater", x, op.Number(0, dtype)),
+                          Binary(op, "Sub", op.Number(1, dtype), y),
+                          op.Append("Neg", {y})});
+  const std::string far = op.Append("Neg", {op.Append("Abs", {x})});
+  op.Finish("Add", {Binary(op, "Mul", slope, x), op.Append("Softplus", {far})});
+}
+
+void XLogY(OpExport& op) {
+  const std::string x = op.In("X"), y = AlignedY(op);
+  const std::string zero = op.Number(0, op.TypeOf("X"));
+  op.Finish("Where", {Binary(op, "Equal", x, zero), zero,
+                      Binary(op, "Mul", x, op.Append("Log", {y}))});
+}
+
 void Gelu(OpExport& op) {
   const bool tanh = op.Bool("approximate");
   op.Finish("Gelu", {op.In("X")},
@@ -325,6 +344,7 @@ constexpr ExporterRow kElementwiseRows[] = {
     {"gelu", Gelu},
     {"isfinite", IsFinite},
     {"log1p", Log1p, Widened::kHalves},
+    {"logistic_loss", LogisticLoss, Widened::kHalves},
     {"logsigmoid", LogSigmoid, Widened::kHalves},
     {"not_equal", NotEqual},
     {"prelu", PRelu},
@@ -336,6 +356,7 @@ constexpr ExporterRow kElementwiseRows[] = {
     {"sum", Sum},
     {"swish", Swish, Widened::kHalves, 24},
     {"trunc", Trunc},
+    {"xlogy", XLogY, Widened::kHalves},
 };
 
 }  // namespace

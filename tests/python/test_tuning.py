@@ -55,7 +55,7 @@ def test_the_result_tells_kernels_times_and_verdicts(exe):
     assert all(len(line) <= 80 for line in (text + result.all).splitlines())
     exe.run(feed=feed, fetch_list=fetches)
     assert re.search("measured|near tie", exe.explain())
-    assert " measured  " in exe.explain(all=True)
+    assert " measured" in exe.explain(all=True)
 
 
 def test_fused_ops_have_to_win_against_their_parts(exe):

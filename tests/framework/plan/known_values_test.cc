@@ -78,7 +78,8 @@ TEST_F(KnownValuesTest, ThePlanKeepsTheValuesAsTheyWere) {
 TEST_F(KnownValuesTest, WhatIsOnlyUsedForAShapeDoesNotRun) {
   const auto plan = executor_.Prepare(program_, Feed(2, 3), {y_});
   EXPECT_EQ(plan->ops().size(), 1);
-  const std::string text = executor_.Explain(program_, {.all = true, .width = 1000});
+  const std::string text =
+      executor_.Explain(program_, {.all = true, .width = 1000});
   EXPECT_NE(text.find("op 2 (reshape): shape = [2, 3], from " + s_),
             std::string::npos)
       << text;

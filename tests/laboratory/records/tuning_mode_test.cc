@@ -156,9 +156,8 @@ TEST_F(TuningModeTest, RecordedRefusesKernelsWithoutARecord) {
   Child("lab_tune", "estimate");
   const std::string output = Child("lab_run_with_one_more", "recorded");
   EXPECT_EQ(status_, "exit 0");
-  EXPECT_THAT(output,
-              HasSubstr("sleepy: no record for this signature, and "
-                        "SLUICE_TUNE=recorded"));
+  EXPECT_THAT(output, HasSubstr("sleepy: no record for this signature, and "
+                                "SLUICE_TUNE=recorded"));
 }
 
 TEST_F(TuningModeTest, SlowAHundredRunsWithOneRecordFileAreEqual) {

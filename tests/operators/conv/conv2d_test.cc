@@ -94,6 +94,7 @@ TEST(Conv2d, OfOneColumnIsThatOfOneRow) {
         {"conv2d_grad_filter", "Filter@GRAD"},
         {"pool2d", "Out"}};
     for (const auto& [op, output] : ops) {
+      SCOPED_TRACE(op);
       const auto run = [&, &op = op, &output = output](bool column) {
         const auto pair = [&](int64_t a, int64_t b) {
           return column ? Ints{a, b} : Ints{b, a};
@@ -115,7 +116,7 @@ TEST(Conv2d, OfOneColumnIsThatOfOneRow) {
           inputs.emplace_back(
               "Output@GRAD", Numbers(column ? image(4, 4, 1) : image(4, 1, 4)));
         }
-        return RunOp(op, inputs, attributes)[output];
+        return RunOp(op, inputs, attributes, {.outputs = {output}})[output];
       };
       const Tensor column = run(true), row = run(false);
       EXPECT_EQ(column.ToVector<float>(), row.ToVector<float>()) << op;
