@@ -116,12 +116,11 @@ class OptimizerCUDAKernel final : public OpKernel {
     return rounded;
   }
 
- private:
   static constexpr size_t kStates = Row::kInfo.state_count();
   static constexpr size_t kPowers = Row::kInfo.power_count();
   static constexpr bool kHasPowers = kPowers > 0;
 
-  // A power on the device, of float32 or float64.
+  // A power on the device, of float32 or float64. Public for device lambdas.
   struct Power {
     // Writes the power times `factor`, and returns it as it was.
     __device__ double Raise(double factor) const {
@@ -155,6 +154,7 @@ class OptimizerCUDAKernel final : public OpKernel {
     return powers;
   }
 
+ private:
   OptimizerSettings settings_;
 };
 
