@@ -298,6 +298,7 @@ std::vector<const KernelHint*> Graph::HintsForReplacement(
   }
   std::sort(covers.begin(), covers.end());
   std::vector<std::string> types;
+  types.reserve(covers.size());
   for (const int covered : covers) {
     types.push_back(Written(covered).type);
   }

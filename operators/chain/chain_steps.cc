@@ -214,6 +214,7 @@ Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
     }
   }
   std::vector<ChainOperand> repeats;
+  repeats.reserve(axes.size());
   const auto dims = query.inputs.last(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     repeats.push_back(OperandOf(dims[i], query.outputs[0], axes[i]).value());

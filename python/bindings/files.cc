@@ -45,8 +45,10 @@ void BindFiles(nb::module_& m) {
         [](nb::handle path, const std::vector<nb::bytes>& parts) {
           const std::string file = ToPath(path);
           std::vector<std::string_view> views;
-          for (const nb::bytes& part : parts)
+          views.reserve(parts.size());
+          for (const nb::bytes& part : parts) {
             views.emplace_back(part.c_str(), part.size());
+          }
           RunInterruptibly([&] { ReplaceFile(file, views); });
         });
   m.def("_load_parameters", [](nb::handle path, nb::handle program_object,
