@@ -281,8 +281,9 @@ class Executor(_core.Executor):
         """Measure the plan that :meth:`run` uses, and each of its ops.
 
         Runs once like :meth:`run`, and then for ``budget`` seconds on copies of
-        the parameters: plain runs take turns with runs that have a clock around
-        every op. Times are medians.
+        the parameters, longer until there were 10 turns or 3 s are over: plain
+        runs take turns with runs that have a clock around every op. Times are
+        medians.
         """
         from . import _lab
 
