@@ -56,8 +56,21 @@ def browser():
 def report():
     """A report of a training step, tuned, so that candidates have all data."""
     job = lab.load("lenet", 4)
-    return lab.report(job.program, job.feed, job.fetch_list, tune=20, seconds=0.3,
-                      scope=job.scope, name="lenet")
+    # Beside other tests, a tuned plan of two threads may lose as a whole; then
+    # its times are withdrawn.
+    threads = sl.num_threads()
+    sl.set_num_threads(1)
+    try:
+        for _ in range(3):
+            made = lab.report(job.program, job.feed, job.fetch_list, tune=20,
+                              seconds=0.3, scope=job.scope, name="lenet")
+            lists = made.data["plan"]["candidate_lists"]
+            if any("median" in each.get("measured", {})
+                   for some in lists for each in some["candidates"]):
+                break
+    finally:
+        sl.set_num_threads(threads)
+    return made
 
 
 def show(browser, tmp_path, report, against=None, width=1440):
