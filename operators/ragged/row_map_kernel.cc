@@ -51,29 +51,22 @@ struct RowMapPlan {
   }
 };
 
-// Returns `element`, or elements of a number, repeated to a row.
-std::vector<char> FillRow(const void* element, size_t size, int64_t width) {
-  std::vector<char> row(size * static_cast<size_t>(width));
-  FillBytes(element, size, width, row.data());
-  return row;
-}
-
 class RowMapKernel : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     plan_ = RowMapPlan(query, {query.outputs.begin(), query.outputs.end()});
     size_ = SizeOf(query.input_dtypes[0]);
-    preparation.scratch_bytes =
-        static_cast<size_t>(plan_.IndexSize()) * sizeof(int64_t);
-    uint64_t element = 0;
+    preparation.scratch_bytes = IndexBytes();
+    // Without rows of Out none is filled, however wide it would be.
+    if (plan_.rows > 0) {
+      preparation.scratch_bytes += size_ * static_cast<size_t>(plan_.width);
+    }
     const auto value = plan_.attributes.find("pad_value");
     if (value != plan_.attributes.end()) {
       const auto number = std::get<int64_t>(value->second);
-      Cast(&number, 1, query.input_dtypes[0], &element);
+      Cast(&number, 1, query.input_dtypes[0], &element_);
     }
-    // Without rows of Out none is filled, however wide it would be.
-    if (plan_.rows > 0) fill_ = FillRow(&element, size_, plan_.width);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -94,15 +87,13 @@ class RowMapKernel : public OpKernel {
       parts.data.push_back(static_cast<const char*>(x->raw_data()));
       parts.ends.push_back(end);
     }
-    std::vector<char> row;
-    const void* fill = fill_.data();
-    if (context.HasInput("PadValue")) {
-      const Tensor& value = context.Input("PadValue");
-      fill = value.raw_data();
-      if (value.numel() == 1) {
-        row = FillRow(fill, size_, plan_.width);
-        fill = row.data();
-      }
+    const Tensor* const value =
+        context.HasInput("PadValue") ? &context.Input("PadValue") : nullptr;
+    const void* fill = value == nullptr ? &element_ : value->raw_data();
+    if (value == nullptr || value->numel() == 1) {
+      char* const row = static_cast<char*>(context.scratch()) + IndexBytes();
+      FillBytes(fill, size_, plan_.width, row);
+      fill = row;
     }
     GatherRows(parts, index.first(static_cast<size_t>(rows)), fill,
                out.raw_data());
@@ -112,9 +103,14 @@ class RowMapKernel : public OpKernel {
   }
 
  private:
+  // The scratch memory has the index, and after it a row of padding.
+  size_t IndexBytes() const {
+    return static_cast<size_t>(plan_.IndexSize()) * sizeof(int64_t);
+  }
+
   RowMapPlan plan_;
   size_t size_ = 0;
-  std::vector<char> fill_;
+  uint64_t element_ = 0;  // of padding, in the dtype of X
 };
 
 // For ops that read the numbers.
