@@ -46,7 +46,8 @@ class CompressBase : public OpKernel {
         static_cast<size_t>(from.Product(axis + 1, from.rank())) * size;
     const bool* taken = condition.data<bool>();
     const int64_t slices = std::min(condition.numel(), from[axis]);
-    for (int64_t row = 0; row < outer && bytes > 0; ++row) {
+    if (x.numel() == 0 || slices == 0) return;  // however many rows there are
+    for (int64_t row = 0; row < outer; ++row) {
       for (int64_t i = 0; i < slices; ++i) {
         if (taken[i]) {
           copy(static_cast<size_t>(row * from[axis] + i) * bytes, bytes);
