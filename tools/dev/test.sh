@@ -25,15 +25,18 @@ run_tests() {
   say_how_long_tests_take "$sanitize"
   want "the test of the report's page" "${browser_packages[@]}"
   build release
+  took "build release"
   run_ctest "" release -LE "$without"
   SLUICE_ENABLE_ONEDNN=0 run_ctest without_oneDNN release \
     -LE "$without" "${again[@]}"
   if [ -n "$sanitize" ]; then
     need "${sanitizer_packages[@]}"
     build tsan sluice_threads_test
+    took "build tsan"
     run_ctest "" tsan -LE "$without"
     # The consumer projects set their own flags, so they run only once.
     build dev
+    took "build dev"
     run_ctest "" dev -LE "$without|consumer"
   fi
   [ $without = slow ] || against_torch
@@ -46,6 +49,7 @@ run_tests() {
 run_ctest() {
   results+=("build/$2/tests${1:+_$1}.xml")
   python3 tools/run_tests.py ${1:+--title "$1"} "${@:2}" || status=1
+  took "tests ${1:-$2}"
 }
 
 # PyTorch takes gigabytes, so it is used only if the benchmarks installed it.

@@ -42,8 +42,7 @@ class Absurd : public ::testing::TestWithParam<std::string> {
   void ForEachKernel(Visit visit) {
     const SmallMemory limit;
     for (const KernelDef* kernel : KernelsOf(op_)) {
-      ExampleMaker make(kernel->key.dtype);
-      for (const OpExample& example : OpCases().at(op_).examples(make)) {
+      for (const OpExample& example : ExamplesOf(op_, kernel->key.dtype)) {
         bool whole = true;
         for (const auto& [argument, tensor] : example.inputs) {
           whole = whole && tensor.numel() > 0;
@@ -216,8 +215,7 @@ void Absurd::TryEmpty() {
   const SmallMemory limit;
   for (const KernelDef* kernel : KernelsOf(op_)) {
     if (kernel->key.place != PlaceKind::kCPU) continue;
-    ExampleMaker make(kernel->key.dtype);
-    for (const OpExample& example : OpCases().at(op_).examples(make)) {
+    for (const OpExample& example : ExamplesOf(op_, kernel->key.dtype)) {
       std::set<int64_t> sizes;
       for (const auto& [argument, tensor] : example.inputs) {
         sizes.insert(tensor.dims().begin(), tensor.dims().end());

@@ -84,9 +84,9 @@ class SpecialNumbers : public ::testing::TestWithParam<std::string> {
  protected:
   // Compares the kernels of one dtype.
   void Compare(const std::vector<const KernelDef*>& kernels) {
-    ExampleMaker make(kernels.front()->key.dtype);
     const bool open = op_case_.alternative != nullptr;
-    for (const OpExample& example : op_case_.examples(make)) {
+    for (const OpExample& example :
+         ExamplesOf(op_, kernels.front()->key.dtype)) {
       if (open && IsLarge(example)) continue;
       std::vector<const KernelDef*> able;
       for (const KernelDef* kernel : kernels) {

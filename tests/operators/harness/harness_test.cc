@@ -74,8 +74,7 @@ class OpHarness : public ::testing::TestWithParam<std::string> {
   template <typename Visit>
   void ForEachRun(Visit visit) {
     for (const KernelDef* kernel : KernelsOf(op_)) {
-      ExampleMaker make(kernel->key.dtype);
-      const auto examples = op_case_.examples(make);
+      const auto& examples = ExamplesOf(op_, kernel->key.dtype);
       for (size_t i = 0; i < examples.size(); ++i) {
         SCOPED_TRACE(ToString(*kernel) + " with " + ToString(examples[i]));
         visit(*kernel, examples[i], i);
@@ -93,8 +92,7 @@ class OpHarness : public ::testing::TestWithParam<std::string> {
       kernels[kernel->key.dtype].push_back(kernel);
     }
     for (const auto& [dtype, of_dtype] : kernels) {
-      ExampleMaker make(dtype);
-      for (const OpExample& example : op_case_.examples(make)) {
+      for (const OpExample& example : ExamplesOf(op_, dtype)) {
         SCOPED_TRACE(ToString(example));
         VisitIsolated(op_, example, [&, &all = of_dtype](const IsolatedOp& op) {
           visit(op, example, all);
@@ -109,9 +107,8 @@ class OpHarness : public ::testing::TestWithParam<std::string> {
 
 TEST_P(OpHarness, ExamplesCoverEmptyOneAndOddSizes) {
   for (const KernelDef* kernel : KernelsOf(op_)) {
-    ExampleMaker make(kernel->key.dtype);
     bool empty = false, one = false, odd = false;
-    for (const OpExample& example : op_case_.examples(make)) {
+    for (const OpExample& example : ExamplesOf(op_, kernel->key.dtype)) {
       Arrays arrays = InputArrays(example);
       if (arrays.empty()) {  // without inputs, check outputs
         arrays = op_case_.reference({}, DescribeExample(op_, example));

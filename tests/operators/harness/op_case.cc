@@ -114,4 +114,14 @@ bool AddOpCase(const std::string& op, OpCase op_case) {
   throw std::logic_error("two cases for " + op);
 }
 
+const std::vector<OpExample>& ExamplesOf(const std::string& op, DType dtype) {
+  static std::string last;
+  static std::map<DType, std::vector<OpExample>> kept;
+  if (op != last) kept.clear();
+  last = op;
+  if (const auto at = kept.find(dtype); at != kept.end()) return at->second;
+  ExampleMaker make(dtype);
+  return kept[dtype] = OpCases().at(op).examples(make);
+}
+
 }  // namespace sluice::testing

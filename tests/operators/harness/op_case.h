@@ -102,6 +102,8 @@ struct OpCase {
 
 const std::map<std::string, OpCase>& OpCases();
 bool AddOpCase(const std::string& op, OpCase op_case);
+// The examples of the case of `op`, kept until another op's are asked for.
+const std::vector<OpExample>& ExamplesOf(const std::string& op, DType dtype);
 
 template <typename T>
 const T& GetAttr(const OpDesc& op, std::string_view name) {

@@ -108,8 +108,7 @@ class OpOutputs {
   bool Run() {
     for (const KernelDef* kernel : KernelsAt(op_, options_.place)) {
       ++kernels_;
-      ExampleMaker make(kernel->key.dtype);
-      const auto examples = OpCases().at(op_).examples(make);
+      const auto& examples = ExamplesOf(op_, kernel->key.dtype);
       for (size_t i = 0; i < examples.size(); ++i) {
         if (options_.largest && i != LargestOf(examples)) continue;
         RunExample(*kernel, examples[i], i);

@@ -1,0 +1,61 @@
+"""Shows what the steps of a gate took (build/log/steps), what costs most first,
+and fails where a step took more than its budget allows.
+
+Budgets are seconds of all processors together, without any compiler cache, on a
+machine that checks the syntax of PROGRAM in REFERENCE_SECONDS; a slower one may take longer,
+in proportion. To allow a step more, say in the commit what grew."""
+
+import pathlib
+import resource
+import subprocess
+import sys
+
+BUDGET = {
+    "lint": 1000,
+    "build release": 2200,
+    "tests release": 2000,
+    "tests without_oneDNN": 60,
+    "build tsan": 700,
+    "tests tsan": 20,
+    "build dev": 2000,
+    "tests dev": 1000,
+    "device code": 1500,
+}
+PROGRAM = "#include <regex>"
+REFERENCE_SECONDS = 0.6
+
+
+def seconds_of_program():
+    """The least of three times, because other programs take part of a core."""
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = ["g++", "-std=c++20", "-xc++", "-fsyntax-only", "-"]
+        subprocess.run(command, input=PROGRAM, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        )
+    return min(seconds)
+
+
+def main():
+    steps = {}
+    for line in pathlib.Path("build/log/steps").read_text().splitlines():
+        step, seconds, cpu = line.split(",")
+        steps[step] = int(seconds), int(cpu)
+    slower = max(1, seconds_of_program() / REFERENCE_SECONDS)
+    print(f"seconds, of all processors, and allowed here ({slower:.2f} times as slow):")
+    over = []
+    for step, (seconds, cpu) in sorted(steps.items(), key=lambda each: -each[1][0]):
+        allowed = round(BUDGET[step] * slower)
+        print(f"{seconds:6} {cpu:6} {allowed:6}  {step}")
+        if cpu > allowed:
+            over.append(f"{step} took {cpu} s of processors, allowed are {allowed}")
+    for problem in over:
+        print(f"tools/step_budgets.py: {problem}", file=sys.stderr)
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
