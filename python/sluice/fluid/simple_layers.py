@@ -1,4 +1,4 @@
-"""Layers that are one op: the lines of ``layers.txt``.
+"""Layers that are one op: the lines of :mod:`sluice.fluid.layer_table`.
 
 A line has the layer's arguments in Fluid's order. ``x:X`` is an input of slot
 X, with ``*`` a list of them, with ``?`` one that may be None; ``out:Out!`` is a
@@ -28,7 +28,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +39,7 @@ from ..initializer import Constant, Normal
 from ..layer_helper import ParamAttr
 from .framework import Variable, code_of
 from .layer_helper import LayerHelper
+from .layer_table import TEXT
 
 __all__ = ["LAYERS"]
 
@@ -374,8 +374,7 @@ def _function(name: str, layer: Layer) -> Callable[..., Any]:
 
 
 TABLE: dict[str, Layer] = {}
-_lines = Path(__file__).with_name("layers.txt").read_text("utf-8")
-for _text in _lines.replace("\n    ", " ").splitlines():
+for _text in TEXT.replace("\n    ", " ").strip().splitlines():
     for _n, _form in ("2", "NCHW"), ("3", "NCDHW"):
         _line = _text.replace("{n}", _n).replace("{form}", _form)
         TABLE |= _parsed(_line)

@@ -79,8 +79,7 @@ def _page(view: dict[str, Any]) -> str:
         f'<span class="role">{html.escape(role)}</span>',
         "noscript": _without_script(view),
         "style": (_FOLDER / "page.css").read_text(encoding="utf-8"),
-        # The licence of D3 5 requires this text in each copy.
-        "licence": (_FOLDER / "d3_licence.txt").read_text("utf-8"),
+        "licence": libraries.D3_LICENCE,
         "d3": libraries.d3(),
         "scripts": "\n".join(
             (_FOLDER / f"{name}.js").read_text(encoding="utf-8")

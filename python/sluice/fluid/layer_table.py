@@ -1,3 +1,9 @@
+"""The table of Fluid's layers that are one op.
+
+:mod:`sluice.fluid.simple_layers` says how to read a line.
+"""
+
+TEXT = """
 _accuracy=accuracy(input:Indices, label:Label, correct:Correct!, total:Total!)
     -> Accuracy
 _assign=assign(x:X, out:Out!)
@@ -320,3 +326,4 @@ warpctc(input:Logits, label:Label, blank=0, norm_by_times=False,
 where=where_index(condition:Condition)
 zeros=fill_constant(shape, dtype, force_cpu=False; value=0.0)
 zeros_like=fill_zeros_like(x:X, out:Out!)
+"""
