@@ -1,18 +1,15 @@
-#include <cmath>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// tests/python/test_onnx.py compares the results of Attention with ONNX's
-// reference.
+// ONNX's suite and tests/python/test_onnx_composed.py have the results of
+// Attention.
 namespace sluice::testing {
 namespace {
 
-using Floats = std::vector<float>;
 using Change = std::function<void(ModelBuilder&, ::onnx::NodeProto&)>;
 
 // Q, K and V of `dims`, and `change` to the node.
@@ -35,39 +32,6 @@ void Refuses(const char* id,
   const ModelBuilder builder = Attention(dims, change);
   ExpectError(ErrorCode::kInvalidArgument, id, {"node_7", part},
               [&] { builder.Load(); });
-}
-
-TEST(OnnxAttention, OfOneKeyIsItsValue) {
-  const ModelBuilder builder = Attention({1, 1, 1, 2});
-  EXPECT_EQ(builder.Run({{5, 6}, {7, 8}, {1, 2}})[0], (Floats{1, 2}));
-}
-
-TEST(OnnxAttention, RowsWithoutAnyKeyAreZero) {
-  const ModelBuilder builder =
-      Attention({1, 1, 1, 2}, [](ModelBuilder& model, auto& node) {
-        model.Floats("mask", {1, 1}, {-INFINITY});
-        node.add_input("mask");
-      });
-  EXPECT_EQ(builder.Run({{5, 6}, {7, 8}, {1, 2}})[0], (Floats{0, 0}));
-}
-
-// With one past key the query is at position 1, and attends to both keys.
-TEST(OnnxAttention, APastKeyMovesTheTriangle) {
-  const ModelBuilder builder =
-      Attention({1, 1, 1, 1}, [](ModelBuilder& model, auto& node) {
-        model.Floats("past_key", {1, 1, 1, 1}, {0});
-        model.Floats("past_value", {1, 1, 1, 1}, {3});
-        for (const char* input : {"", "past_key", "past_value"}) {
-          node.add_input(input);
-        }
-        node.add_output("keys");
-        node.add_output("values");
-        SetInt(node, "is_causal", 1);
-        model.Output("values");
-      });
-  const auto results = builder.Run({{0}, {0}, {5}});
-  EXPECT_EQ(results[0], (Floats{3, 5}));
-  EXPECT_EQ(results[1], (Floats{4}));
 }
 
 TEST(OnnxAttention, RefusesWhatDoesNotFit) {

@@ -4,8 +4,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// Errors of these nodes. tests/python/test_onnx_composed.py compares their
-// results with ONNX's reference.
+// Errors of these nodes. ONNX's suite and tests/python/test_onnx_composed.py
+// have their results.
 namespace sluice::testing {
 namespace {
 

@@ -207,33 +207,6 @@ TEST(OnnxNodes, TransposedConvolutionsAreChecked) {
           }));
 }
 
-// The larger half of the padding is at the end only for SAME_UPPER.
-TEST(OnnxNodes, TransposedConvolutionsArePaddedToTheirSize) {
-  const auto run = [](auto change) {
-    ModelBuilder builder;
-    builder.Input("x", {1, 1, 1, 2});
-    builder.Floats("w", {1, 1, 1, 2}, {1, 10});
-    change(builder.Node("ConvTranspose", {"x", "w"}, {"y"}));
-    builder.Output("y");
-    return builder.Run({{1, 2}})[0];
-  };
-  const auto same = [&](const char* auto_pad) {
-    return run([&](auto& node) { SetString(node, "auto_pad", auto_pad); });
-  };
-  EXPECT_EQ(same("VALID"), std::vector<float>({1, 12, 20}));
-  EXPECT_EQ(same("SAME_UPPER"), std::vector<float>({1, 12}));
-  EXPECT_EQ(same("SAME_LOWER"), std::vector<float>({12, 20}));
-  EXPECT_EQ(run([](auto& node) {
-              SetInts(node, "output_shape", {1, 2});
-            }),
-            std::vector<float>({12, 20}));
-  EXPECT_EQ(run([](auto& node) {
-              SetInts(node, "output_shape", {1, 1, 1, 5});
-              SetInts(node, "strides", {1, 2});
-            }),
-            std::vector<float>({1, 10, 2, 20, 0}));
-}
-
 TEST(OnnxNodes, ResizesAreChecked) {
   const auto sizes = [](auto change) {
     return [change](auto& builder, auto& node) {
@@ -278,16 +251,6 @@ TEST(OnnxNodes, ResizesAreChecked) {
         node.add_input("scales");
       },
       10);
-}
-
-TEST(OnnxNodes, ResizesTakeTheSizesOfSomeAxes) {
-  ModelBuilder builder(18);
-  builder.Input("x", {-1, 2});
-  builder.Ints("sizes", {4});
-  auto& node = builder.Node("Resize", {"x", "", "", "sizes"}, {"y"});
-  SetInts(node, "axes", {-1});
-  builder.Output("y");
-  EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({1, 1, 2, 2}));
 }
 
 TEST(OnnxNodes, UpsamplesTakeTheElementBefore) {
@@ -405,45 +368,6 @@ TEST(OnnxNodes, SameSizeMayBeKnownLate) {
             Both({{-1, -1, -2, -3}, {-1, -1, -2, -3, -4}}));
 }
 
-TEST(OnnxNodes, MeansOfLargeNumbersAreFinite) {
-  ModelBuilder builder;
-  builder.Input("x", {2});
-  builder.Node("Mean", {"x", "x"}, {"y"});
-  builder.Output("y");
-  EXPECT_EQ(builder.Run({{3e38F, 1e-45F}})[0],
-            std::vector<float>({3e38F, 1e-45F}));
-}
-
-// The paddings of a pooling are in another order, and asymmetric.
-TEST(OnnxNodes, PaddingsAreThoseOfTheirSides) {
-  ModelBuilder builder;
-  builder.Input("x", {1, 1, 2, 2});
-  auto& node = builder.Node("AveragePool", {"x"}, {"y"});
-  SetInts(node, "kernel_shape", {2, 2});
-  SetInts(node, "pads", {0, 1, 0, 0});  // one column at the left
-  SetInt(node, "count_include_pad", 1);
-  builder.Output("y");
-  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({1, 2.5F}));
-  SetString(builder.graph().mutable_node(0)[0], "auto_pad", "SAME_LOWER");
-  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0],
-            std::vector<float>({0.25F, 0.75F, 1, 2.5F}));
-}
-
-// The second windows begin at 2 and extend past the end.
-TEST(OnnxNodes, AveragesDoNotCountWhatIsPastThePadding) {
-  ModelBuilder builder;
-  builder.Input("x", {1, 1, 4, 4});
-  auto& node = builder.Node("AveragePool", {"x"}, {"y"});
-  SetInts(node, "kernel_shape", {3, 3});
-  SetInts(node, "strides", {2, 2});
-  SetInt(node, "ceil_mode", 1);
-  SetInt(node, "count_include_pad", 1);
-  builder.Output("y");
-  EXPECT_EQ(
-      builder.Run({{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}})[0],
-      std::vector<float>({6, 7.5F, 12, 13.5F}));
-}
-
 TEST(OnnxNodes, SoftmaxIsOverAllDimsThatFollowUpToOpset12) {
   for (const int64_t opset : {12, 13}) {
     ModelBuilder builder(opset);
@@ -456,21 +380,6 @@ TEST(OnnxNodes, SoftmaxIsOverAllDimsThatFollowUpToOpset12) {
       EXPECT_FLOAT_EQ(value, share);
     }
   }
-}
-
-TEST(OnnxNodes, LrnDividesByTheChannelsAround) {
-  ModelBuilder builder;
-  builder.Input("x", {1, 3, 1, 2});
-  auto& node = builder.Node("LRN", {"x"}, {"y"});
-  SetInt(node, "size", 2);  // each channel and the next one
-  SetFloat(node, "alpha", 2);
-  SetFloat(node, "beta", 0.5F);
-  builder.Output("y");
-  const auto y = builder.Run({{1, 0, 2, 0, 3, 0}})[0];
-  EXPECT_NEAR(y[0], 1 / std::sqrt(1 + 1.0 + 4), 1e-6);
-  EXPECT_NEAR(y[2], 2 / std::sqrt(1 + 4.0 + 9), 1e-6);
-  EXPECT_NEAR(y[4], 3 / std::sqrt(1 + 9.0), 1e-6);
-  EXPECT_EQ(y[1], 0);
 }
 
 TEST(OnnxNodes, ConstantsAreOperandsAndParameters) {

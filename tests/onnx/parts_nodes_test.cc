@@ -32,22 +32,6 @@ TEST(OnnxParts, SplitTakesSizesOrMakesThemEqual) {
   }
 }
 
-TEST(OnnxParts, SplitSizesMayBeComputed) {
-  ModelBuilder builder;
-  builder.Input("x", {-1, 2});
-  builder.Input("like", {-1});
-  builder.Ints("one", {1});
-  builder.Node("Shape", {"like"}, {"first"});
-  builder.Node("Concat", {"first", "one"}, {"sizes"});
-  SetInt(*builder.graph().mutable_node(1), "axis", 0);
-  builder.Node("Split", {"x", "sizes"}, {"a", "b"});
-  builder.Output("a");
-  builder.Output("b");
-  const auto results = builder.Run({{0, 1, 2, 3, 4, 5}, {9, 9}});
-  EXPECT_EQ(results[0], (Floats{0, 1, 2, 3}));
-  EXPECT_EQ(results[1], (Floats{4, 5}));
-}
-
 // A size, k and a shape from the size of a feed.
 TEST(OnnxParts, NumbersMayComeFromTheShapeOfAFeed) {
   ModelBuilder builder(11);
@@ -146,15 +130,6 @@ TEST(OnnxParts, SplitTakesSizesThatAreComputed) {
               {"node_9", "shape [3]", "2 outputs"}, [&] { wrong.Load(); });
 }
 
-TEST(OnnxParts, ConstantsHaveShapesThatAreComputed) {
-  ModelBuilder builder;
-  builder.Input("x", {-1, 2});
-  builder.Node("Shape", {"x"}, {"shape"});
-  builder.Node("ConstantOfShape", {"shape"}, {"y"});
-  builder.Output("y");
-  EXPECT_EQ(builder.Run({Floats(4, 7)})[0], (Floats{0, 0, 0, 0}));
-}
-
 TEST(OnnxParts, TopKIsAlongAnyDim) {
   for (const int64_t axis : {1, 0}) {
     ModelBuilder builder(11);
@@ -185,25 +160,6 @@ TEST(OnnxParts, TopKOfOldModelsHasKAsAnAttribute) {
   SetInt(builder.Node("TopK", {"x"}, {"values", ""}), "k", 2);
   builder.Output("values");
   EXPECT_EQ(builder.Run({{1, 3, 2}})[0], (Floats{3, 2}));
-}
-
-TEST(OnnxParts, TriluHasItsDiagonalAsAnInput) {
-  ModelBuilder builder(14);
-  builder.Input("x", {2, 2});
-  builder.Ints("k", {1});
-  builder.Node("Trilu", {"x", "k"}, {"y"});
-  builder.Output("y");
-  EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], (Floats{0, 2, 0, 0}));
-}
-
-TEST(OnnxParts, SizeIsTheNumberOfElements) {
-  ModelBuilder builder;
-  builder.Input("x", {-1, 3});
-  builder.Node("Size", {"x"}, {"size"});
-  SetInt(builder.Node("Cast", {"size"}, {"y"}), "to",
-         ::onnx::TensorProto::FLOAT);
-  builder.Output("y");
-  EXPECT_EQ(builder.Run({Floats(6)})[0], (Floats{6}));
 }
 
 }  // namespace

@@ -231,14 +231,6 @@ def test_convolutions_of_integers(attributes, group, rng):
     compare("QLinearConv", whole, group=group, **attributes)
 
 
-def test_bitcast():
-    compare(
-        "BitCast",
-        {"x": np.array([1.5, -0.0, np.nan], "f4")},
-        to=TensorProto.UINT32,
-    )
-
-
 @unknown
 def test_zero_points_of_filters_go_along_channels(known, rng):
     x = rng.integers(0, 256, (1, 2, 4, 4), dtype="uint8")
