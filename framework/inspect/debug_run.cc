@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/inspect/write_check.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -39,17 +39,12 @@ int64_t First(Find find, const Tensor& tensor) {
   return -1;
 }
 
-Tensor OnHost(const Tensor& tensor) {
-  return tensor.place().kind == PlaceKind::kCPU ? tensor
-                                                : tensor.CopyTo(CPUPlace());
-}
-
-class NanCheck : public RunObserver {
+class NanCheck : public WriteCheck {
  public:
-  bool enters_blocks() const override { return true; }
   void After(const Plan& plan,
              const Instruction& instruction,
              const Tensor* tensors) override {
+    WriteCheck::After(plan, instruction, tensors);
     if (instruction.kernel == nullptr) return;
     const PlannedOp& op = plan.ops()[instruction.context];
     for (const int slot : op.inputs) {
@@ -84,11 +79,6 @@ class NanCheck : public RunObserver {
   }
 };
 
-class Synchronise : public RunObserver {
- public:
-  bool enters_blocks() const override { return true; }
-};
-
 class KeepAll : public RunObserver {
  public:
   bool enters_blocks() const override { return true; }
@@ -118,8 +108,8 @@ std::vector<Tensor> RunNanChecked(const Plan& plan,
 std::vector<Tensor> RunSynchronised(const Plan& plan,
                                     const Feeds& feeds,
                                     Scope* scope) {
-  Synchronise synchronise;
-  return plan.RunObserved(feeds, scope, synchronise);
+  WriteCheck check;
+  return plan.RunObserved(feeds, scope, check);
 }
 
 std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,

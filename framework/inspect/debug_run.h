@@ -20,7 +20,8 @@ SLUICE_API std::vector<Tensor> RunNanChecked(const Plan& plan,
                                              Scope* scope = nullptr);
 
 // Waits for the device after every instruction (sync_every_op), so that a fault
-// is reported at the op that caused it.
+// is reported at the op that caused it. As RunNanChecked does, it raises
+// Internal for a kernel that does not write all of its outputs.
 SLUICE_API std::vector<Tensor> RunSynchronised(const Plan& plan,
                                                const Feeds& feeds,
                                                Scope* scope = nullptr);

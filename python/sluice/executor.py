@@ -332,10 +332,10 @@ class Executor(_core.Executor):
         """Run slowly, waiting for the device after every op.
 
         Raises:
-            InternalError: with ``check_nan``, an op computed a NaN or an
-                infinity from finite numbers, or reads a NaN that was fed or
-                stored before; names the op, also where it is part of a fused
-                one.
+            InternalError: a kernel leaves elements of its outputs unwritten.
+                With ``check_nan``, an op computed a NaN or an infinity from
+                finite numbers, or reads a NaN that was fed or stored before;
+                names the op, also where it is part of a fused one.
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope

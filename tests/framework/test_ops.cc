@@ -111,6 +111,19 @@ class DivideKernel final : public OpKernel {
   }
 };
 
+// Writes every second element.
+template <typename T>
+class HalfKernel final : public OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input(0);
+    T* out = context.AllocateOutput(0, x.dims()).template data<T>();
+    for (int64_t i = 0; i < x.numel(); i += 2) {
+      out[i] = x.data<T>()[i];
+    }
+  }
+};
+
 template <typename T>
 class ScratchKernel : public OpKernel {
  public:
@@ -339,6 +352,12 @@ REGISTER_OP_KERNEL(test_scratch,
                    reluctant,
                    KernelTraits().Estimate(&Fast),
                    ReluctantKernel<float>);
+REGISTER_OP_KERNEL(test_scratch,
+                   PLAIN,
+                   CPUPlace,
+                   half,
+                   KernelTraits().Estimate(&Slow),
+                   HalfKernel<float>);
 REGISTER_OPERATOR(test_update, UpdateSchema);
 REGISTER_OP_CPU_KERNEL(test_update, UpdateKernel<float>, UpdateKernel<double>);
 REGISTER_OPERATOR(test_commit, CommitSchema);
@@ -364,8 +383,8 @@ void UseTestOps() {
     SluiceRegisterKernel_test_some_FPGAPlace_PLAIN_plain(registry);
     SLUICE_USE_OPERATOR(test_scratch);
     SLUICE_USE_CPU_KERNEL(test_scratch);
-    SluiceRegisterKernel_test_scratch_CPUPlace_PLAIN_reluctant(
-        Registry::Global());
+    SluiceRegisterKernel_test_scratch_CPUPlace_PLAIN_half(registry);
+    SluiceRegisterKernel_test_scratch_CPUPlace_PLAIN_reluctant(registry);
     SLUICE_USE_OPERATOR(test_update);
     SLUICE_USE_CPU_KERNEL(test_update);
     SLUICE_USE_OPERATOR(test_commit);

@@ -20,7 +20,8 @@
 //                  negative, the kernel forgets to allocate it.
 //   test_scratch   Out = X, by way of scratch memory, with NaN after it.
 //                  Variants: plain; reluctant (float32; its Prepare refuses
-//                  fewer than 1000 elements).
+//                  fewer than 1000 elements); half (float32; slow by its
+//                  estimate; writes every second element).
 //   test_views     Out is X's memory in shape [numel]; SameBytes too, but it is
 //                  one element longer, so that it cannot be.
 //   test_many      everything that a schema can say; see test_ops.cc.

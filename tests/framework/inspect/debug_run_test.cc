@@ -1,12 +1,13 @@
 #include "sluice/framework/inspect/debug_run.h"
 
+#include <functional>
 #include <limits>
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/plan/run_observer.h"
+#include "sluice/framework/inspect/write_check.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/cancel.h"
 
@@ -91,6 +92,43 @@ TEST_F(DebugRunTest, NanCheckLooksAtDevices) {
   const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
   const auto plan = executor_.Prepare(program_, feeds, {distance});
   EXPECT_EQ(RunNanChecked(*plan, feeds)[0].ToVector<float>(), Values{0});
+}
+
+// Fresh memory is poison in tests, which must not help here.
+class SeesUsedMemory : public WriteCheck {
+ public:
+  void Before(const Plan& plan,
+              const Instruction& instruction,
+              const Tensor* tensors) override {
+    for (const int output : plan.ops()[instruction.context].outputs) {
+      Tensor(tensors[output]).data<float>()[1] = 7;
+    }
+    WriteCheck::Before(plan, instruction, tensors);
+  }
+};
+
+TEST_F(DebugRunTest, AKernelThatLeavesElementsIsNamed) {
+  Program program;
+  program.Data("x", DType::kFloat32, {3});
+  const std::string half = Append(&program, "test_scratch", {{"X", {"x"}}}, {},
+                                  "require variant=half");
+  const std::string end = Append(&program, "test_divide", {{"X", {half}}});
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  const auto plan = executor_.Prepare(program, feeds, {end});
+  SeesUsedMemory used;
+  const std::function<void()> runs[] = {
+      [&] { plan->RunObserved(feeds, nullptr, used); },
+      [&] { RunNanChecked(*plan, feeds); },
+      [&] { RunSynchronised(*plan, feeds); }};
+  for (const auto& run : runs) {
+    ExpectError(
+        ErrorCode::kInternal, "run.unwritten",
+        {"test_scratch: kernel half left 1 of 3 elements of output " + half +
+             " (float32 [3] at cpu) unwritten, the first is "
+             "element 1",
+         "in op 0 (test_scratch)", "created at"},
+        run);
+  }
 }
 
 TEST_F(DebugRunTest, SynchronisedRunsGiveTheSame) {
