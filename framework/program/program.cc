@@ -16,6 +16,7 @@
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/framework/program/ragged_rows.h"
 #include "sluice/framework/program/sparse_rows.h"
+#include "sluice/framework/program/variable_owners.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -28,19 +29,6 @@ uint64_t NextUid() {
 }
 
 }  // namespace
-
-void AddLocation(const SourceLocation& location, Error* error) noexcept {
-  try {
-    const std::string created = DescribeLocation(location);
-    // An op that a function added for several ops has it already.
-    if (std::string_view(error->what()).find(created) != std::string::npos) {
-      return;
-    }
-    error->AddContext(created);
-  } catch (const std::bad_alloc&) {
-    return;
-  }
-}
 
 Program& Var::program() const {
   SLUICE_ENFORCE(program_ != nullptr, ErrorCode::kFailedPrecondition,
@@ -117,11 +105,14 @@ Program::Program(const Program& other) try
       ragged_(other.ragged_),
       equal_offsets_(other.equal_offsets_),
       block_programs_(std::make_unique<BlockPrograms>()) {
+  InheritVariables(other, *this);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }
 
-Program::~Program() = default;
+Program::~Program() {
+  ForgetOwners(uid_);
+}
 
 Program& Program::operator=(const Program& other) {
   return *this = Program(other);

@@ -171,6 +171,19 @@ std::string DescribeLocation(const SourceLocation& location) {
   return Format("created at {}:{}", location.file, location.line);
 }
 
+void AddLocation(const SourceLocation& location, Error* error) noexcept {
+  try {
+    const std::string created = DescribeLocation(location);
+    // An op that a function added for several ops has it already.
+    if (std::string_view(error->what()).find(created) != std::string::npos) {
+      return;
+    }
+    error->AddContext(created);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
 std::string ToString(const OpDesc& op) try {
   return CallText(op, false);
 } catch (const std::bad_alloc&) {

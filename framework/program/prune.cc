@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sluice/framework/program/block_ops.h"
+#include "sluice/framework/program/variable_owners.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -115,6 +116,7 @@ Program Prune(const Program& program,
   }
   pruned.SetPurpose(program.purpose());
   pruned.SetHints(program.hints());
+  InheritVariables(program, pruned);
   return pruned;
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();

@@ -15,6 +15,7 @@
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/program/ragged_rows.h"
+#include "sluice/framework/program/variable_owners.h"
 #include "sluice/framework/run/other_kernels.h"
 #include "sluice/framework/run/ragged_feeds.h"
 #include "sluice/framework/run/runner.h"
@@ -118,14 +119,29 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds, bool handed_on) {
   return specs;
 }
 
-// A clone has the variables of its original by name, another program has not.
-void CheckProgramOf(const FetchTarget& fetch, const Program& program) {
-  SLUICE_ENFORCE(fetch.program() == nullptr || fetch.program() == &program ||
-                     program.block().FindVar(fetch.name()) != nullptr,
-                 ErrorCode::kNotFound, "fetch.other_program",
-                 "fetch {}: it is a variable of another program than the one "
-                 "that runs, which has none of that name",
-                 fetch.name());
+// "y (float32 [2], created at net.py:7)".
+std::string DescribeVar(const Program& program, const std::string& name) {
+  const VarDesc* var = program.block().FindVar(name);
+  if (var == nullptr) return Format("no {}", name);
+  const std::string made = DescribeLocation(MadeAt(program, name));
+  return Format("{} ({} {}{}{})", name, var->dtype, var->dims,
+                made.empty() ? "" : ", ", made);
+}
+
+// Names of variables are unique in one program only.
+void CheckPrograms(const Fetches& fetches, const Program& program) {
+  for (const FetchTarget& fetch : fetches) {
+    const Program* const other = fetch.program();
+    const std::string& name = fetch.name();
+    if (other == nullptr || other == &program) continue;
+    if (!other->HasVar(name)) continue;  // it was moved from
+    SLUICE_ENFORCE(OwnerOf(*other, name) == OwnerOf(program, name),
+                   ErrorCode::kNotFound, "fetch.other_program",
+                   "fetch {} is a variable of another program than the one "
+                   "that runs, which has {}; run its own program, or fetch by "
+                   "name",
+                   DescribeVar(*other, name), DescribeVar(program, name));
+  }
 }
 
 }  // namespace
@@ -220,6 +236,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                                                   const Feeds& feeds,
                                                   const Fetches& fetches,
                                                   bool handed_on) try {
+  CheckPrograms(fetches, program);
   if (program.ragged() && !handed_on) CheckRaggedFeeds(program, feeds);
   const uint64_t costs = CostGeneration();
   bool has_run = false;
@@ -228,7 +245,6 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
   }
   std::vector<std::string> names;
   for (const FetchTarget& fetch : fetches) {
-    CheckProgramOf(fetch, program);
     names.push_back(fetch.name());
   }
   CacheEntry entry{program.uid(),

@@ -13,6 +13,7 @@
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/program_text.h"
 #include "sluice/framework/program/prune.h"
+#include "sluice/framework/program/variable_owners.h"
 #include "sluice/operators/contraction/einsum.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
@@ -136,34 +137,9 @@ nb::dict DescribeVar(const VarDesc& var) {
   return result;
 }
 
-// Returns (file, line) of the op that makes a variable, or first uses it.
-nb::tuple MadeAt(const Program& self, const std::string& name) {
-  SourceLocation found = self.LocationOfData(name);
-  const auto has = [&](const auto& arguments) {
-    return std::any_of(arguments.begin(), arguments.end(), [&](const auto& a) {
-      return std::find(a.second.begin(), a.second.end(), name) !=
-             a.second.end();
-    });
-  };
-  for (const BlockDesc& block : self.blocks()) {
-    for (const OpDesc& op : block.ops) {
-      if (!found.file.empty()) break;
-      if (has(op.outputs) || has(op.inputs)) found = op.location;
-    }
-  }
-  return nb::make_tuple(FromPath(found.file), found.line);
-}
-
-size_t VarCount(const Program& self) {
-  return self.block().vars().size();
-}
-
-// Returns how many variables were created before this one; their number for a
-// variable that is not in the first block.
-size_t VarPosition(const Program& self, std::string_view name) {
-  const std::vector<VarDesc>& vars = self.block().vars();
-  const VarDesc* var = self.block().FindVar(name);
-  return var == nullptr ? vars.size() : static_cast<size_t>(var - vars.data());
+nb::tuple PlaceOfVar(const Program& self, const std::string& name) {
+  const SourceLocation made = MadeAt(self, name);
+  return nb::make_tuple(FromPath(made.file), made.line);
 }
 
 nb::dict DescribeOp(const OpDesc& op) {
@@ -297,10 +273,9 @@ void BindPrograms(nb::module_& m) {
             return self.HasVar(ToText(name, "variable"));
           },
           "name"_a.none())
-      .def("_var_count", &VarCount)
-      .def("_var_position", &VarPosition)
+      .def("_owner_of", &OwnerOf)
       .def("_blocks", &Blocks)
-      .def("_made_at", &MadeAt)
+      .def("_made_at", &PlaceOfVar)
       .def("_op_count",
            [](const Program& self) { return self.block().ops.size(); })
       .def("_begin_block", &Program::BeginBlock)

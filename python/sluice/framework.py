@@ -130,8 +130,6 @@ class Program(_core.Program):
         self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
         self._error_clips: dict[str, Any] = {}  # ErrorClipByValue by name
         self._layers: dict[str, LayerCall] = {}  # by an op's first output
-        self._origin: Program | None = None  # what it was copied from
-        self._inherited = 0  # number of its variables that came from there
 
     def _copied(self, become: str, *arguments: Any) -> Program:
         """A copy that the method ``become`` fills, with what was said about
@@ -142,16 +140,7 @@ class Program(_core.Program):
         copy._error_clips = dict(self._error_clips)
         copy._layers = dict(self._layers)
         getattr(copy, become)(self, *arguments)
-        copy._origin, copy._inherited = self, copy._var_count()
         return copy
-
-    def _owners(self, name: str) -> Iterator[Program]:
-        """This program, and those that it was copied from with ``name``."""
-        program: Program | None = self
-        while program is not None:
-            yield program
-            inherited = program._var_position(name) < program._inherited
-            program = program._origin if inherited else None
 
     def _check_own(self, what: str, variables: Iterable[Any]) -> None:
         """Refuse variables of programs that are not related by copying: those
@@ -161,8 +150,7 @@ class Program(_core.Program):
             each
             for each in variables
             if isinstance(each, Variable)
-            and not set(map(id, self._owners(each.name)))
-            & set(map(id, each.program._owners(each.name)))
+            and self._owner_of(each.name) != each.program._owner_of(each.name)
         ]
         if other:
             each = other[0]

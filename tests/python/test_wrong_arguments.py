@@ -401,15 +401,6 @@ def test_an_unknown_feed_suggests_no_intermediate(exe):
     assert y.name not in str(error.value)
 
 
-def test_a_fetch_of_another_program_is_told(exe):
-    with sl.program_guard(sl.Program()):
-        other = sl.layers.relu(sl.data("x", [None, 3]), name="theirs")
-    program()
-    with pytest.raises(sl.InvalidArgumentError, match="another program") as error:
-        exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[other])
-    assert "theirs" in str(error.value)
-
-
 def test_a_variable_of_another_program_is_told_with_op_and_line():
     with sl.program_guard(sl.Program()):
         other = sl.data("z", [None, 3])

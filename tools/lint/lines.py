@@ -8,22 +8,22 @@ import rooms
 
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
-    "platform": 13_300,
-    "memory": 1_100,
-    "framework": 26_665,  # raised for loops' trips, threads of small ops, vocabulary
+    "platform": 13_290,
+    "memory": 1_035,
+    "framework": 26_920,  # raised for loops' trips, written outputs, owners of variables
     "nn": 2_300,  # raised for scans and averages
     # Raised for elementary functions and quantization in vectors.
     "operators": 64_410,
     "onnx": 12_845,
     "laboratory": 13_750,  # raised for times that agree, fusion that is raced
-    "fluid": 600,
-    "python": 43_430,  # raised for all names of Fluid and onnxruntime, honest times
+    "fluid": 570,
+    "python": 43_395,  # raised for all names of Fluid and onnxruntime, honest times
     "benchmarks": 11_330,  # raised for fluid/, and saved models in it
     "tools": 4_330,  # raised for the seconds of each step of the gates
-    "book": 2_700,  # examples/book: tutorials and their twins
+    "book": 2_650,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_284,
-    "tests": 110_430,
+    "tests": 110_460,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

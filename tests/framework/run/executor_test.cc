@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/program/prune.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -129,8 +130,29 @@ TEST_F(ExecutorTest, FetchesOfAnotherProgramAreNamed) {
               {"fetch stranger", "another program"}, [&] {
                 executor_.Run(program_, {{"x", Iota({2})}}, {stranger});
               });
+  // One of the same name is another variable, also for a plan that is kept.
+  const Feeds feeds = {{"x", Floats({1}, {2})}};
+  executor_.Run(program_, feeds, {out_});
+  Program same;
+  same.Data("x", DType::kFloat32, {2});
+  const Var other_out =
+      same.Find(Append(&same, "test_add", {{"X", {"x"}}, {"Y", {"x"}}}));
+  ASSERT_EQ(other_out.name(), out_);
+  ExpectError(ErrorCode::kNotFound, "fetch.other_program",
+              {"fetch " + out_ + " (float32 [2], created at",
+               "which has " + out_ + " (float32 [?], created at"},
+              [&] { executor_.Run(program_, feeds, {other_out}); });
   // A copy has the variables of its original.
-  Program copy = program_;
+  Program copy = program_.CloneForTest();
+  Program pruned = Prune(copy, {out_});
+  EXPECT_NO_THROW(executor_.Run(pruned, feeds, {program_.Find(out_)}));
+  ExpectError(ErrorCode::kNotFound, "fetch.other_program", {"another program"},
+              [&] { executor_.Run(copy, feeds, {other_out}); });
+  // What is added to both afterwards is not the same.
+  const Var later = copy.Find(Append(&copy, "test_divide", {{"X", {out_}}}));
+  Append(&program_, "test_divide", {{"X", {out_}}});
+  ExpectError(ErrorCode::kNotFound, "fetch.other_program", {"another program"},
+              [&] { executor_.Run(program_, feeds, {later}); });
   EXPECT_EQ(
       executor_.Run(copy, {{"x", Floats({1}, {2})}}, {program_.Find(out_)})[0]
           .ToVector<float>(),
