@@ -79,29 +79,6 @@ def test_an_unknown_layer_lists_near_names():
     )
 
 
-@pytest.mark.parametrize(
-    "name, here",
-    {
-        "data": "sl.data",
-        "While": "sl.layers.while_loop",
-        "rnn": "sl.layers.scan",
-        "linear": "sl.layers.fc",
-        "pow": "sl.layers.elementwise_pow",
-        "max": "sl.layers.reduce_max",
-        "fill_constant_batch_size_like": "sl.layers.full_like",
-        "crop_tensor": "sluice.fluid.layers.crop_tensor",
-        "batch_nrom": "batch_norm",
-        "InstanceNorm2d": "sl.layers.instance_norm",
-        "ConvTranspose2d": "sl.layers.conv2d_transpose",
-    }.items(),
-)
-def test_a_layer_of_another_library_is_named_as_it_is_called_here(name, here):
-    with pytest.raises(AttributeError) as error:
-        getattr(sl.layers, name)
-    assert here in str(error.value)
-    assert "atan" not in str(error.value) and "tile" not in str(error.value)
-
-
 def test_gradient_ops_are_no_layers():
     missing = {"relu_grad", "conv2d_grad_input", "linear_chain_crf_grad"}
     assert missing <= set(sl._core._op_names())
@@ -286,35 +263,6 @@ def test_libraries_that_are_none(tmp_path):
         sl.load_device_plugin(str(path))
 
 
-def test_cross_entropy_is_that_of_probabilities(exe):
-    x, label = sl.data("x", [None, 3]), sl.data("label", [None, 1], "int64")
-    loss = sl.layers.cross_entropy(x, label)
-    feed = {"x": [[0.5, 0.25, 0.25]], "label": [[1]]}
-    (value,) = exe.run(feed=feed, fetch_list=[loss])
-    np.testing.assert_allclose(value, [[np.log(4)]], rtol=1e-6)
-
-
-def test_accuracy_counts_the_right_rows(exe):
-    x, label = sl.data("x", [None, 3]), sl.data("label", [None, 1], "int64")
-    share = sl.layers.accuracy(x, label)
-    feed = {"x": [[1, 2, 0], [3, 1, 0]], "label": [[1], [2]]}
-    (value,) = exe.run(feed=feed, fetch_list=[share])
-    assert value == 0.5
-
-
-def test_a_convolutional_layer_with_everything(exe, rng):
-    x = sl.data("x", [None, 2, 6, 6])
-    y = sl.layers.conv2d(x, 4, 3, stride=2, padding=1, groups=2, act="relu")
-    z = sl.layers.pool2d(y, 3, "avg")
-    assert y.shape == (None, 4, 3, 3)
-    assert z.shape == (None, 4, 1, 1)
-    exe.run(sl.default_startup_program())
-    feed = {"x": rng.random((2, 2, 6, 6), "f4")}
-    whole, mean = exe.run(feed=feed, fetch_list=[y, z])
-    assert (whole >= 0).all()
-    np.testing.assert_allclose(mean[..., 0, 0], whole.mean((2, 3)), rtol=1e-5)
-
-
 def test_pool3d_is_a_layer_as_pool2d_is(exe, rng):
     x = sl.data("x", [None, 2, 4, 4, 6])
     largest = sl.layers.pool3d(x, name="largest")
@@ -344,17 +292,6 @@ def test_a_library_adds_its_layers(exe):
     (value,) = exe.run(feed={"x": [[-2, 3]]}, fetch_list=[y])
     np.testing.assert_array_equal(value, [[-1, 3]])
     assert sl.load_op_library(path) == []
-
-
-def test_an_embedding_takes_rows(exe):
-    ids = sl.data("ids", [None, 1], "int64")
-    table = sl.initializer.NumpyArray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    y = sl.layers.embedding(ids, [3, 2], param_attr=table)
-    exe.run(sl.default_startup_program())
-    (value,) = exe.run(feed={"ids": [[2], [0]]}, fetch_list=[y])
-    np.testing.assert_array_equal(value.reshape(2, 2), [[5, 6], [1, 2]])
-    with pytest.raises(sl.OutOfRangeError):
-        exe.run(feed={"ids": [[3]]}, fetch_list=[y])
 
 
 @pytest.mark.parametrize("padding_idx", [2, -1])

@@ -5,36 +5,6 @@ import pytest
 
 import sluice as sl
 
-OPTIMIZERS = [
-    sl.optimizer.SGD(0.1),
-    sl.optimizer.Momentum(0.1, 0.9),
-    sl.optimizer.Momentum(0.1, 0.9, use_nesterov=True),
-    sl.optimizer.Adam(0.1),
-    sl.optimizer.Adagrad(0.1),
-]
-
-
-@pytest.mark.parametrize("which", range(len(OPTIMIZERS)))
-def test_a_step_moves_parameters_against_the_gradient(exe, which):
-    x = sl.data("x", [None, 2])
-    constant = sl.initializer.Constant(1.0)
-    y = sl.layers.fc(x, 1, param_attr=constant, bias_attr=False)
-    loss = sl.layers.mean(y)
-    types, pairs = OPTIMIZERS[which].minimize(loss)
-    assert types == [OPTIMIZERS[which].type]
-    ((param, grad),) = pairs
-    exe.run(sl.default_startup_program())
-    scope = sl.global_scope()
-    feed = {"x": [[1.0, -2.0]]}
-    value, slope = exe.run(feed=feed, fetch_list=[loss, grad])
-    assert value == -1
-    np.testing.assert_array_equal(slope, [[1], [-2]])
-    moved = scope[param.name].numpy() - 1
-    assert moved[0] < 0 < moved[1]
-    for _ in range(5):
-        (later,) = exe.run(feed=feed, fetch_list=[loss])
-    assert later < value
-
 
 def test_a_program_cloned_for_testing_does_not_train(exe):
     x = sl.data("x", [None, 2])
@@ -104,69 +74,6 @@ def test_parameters_that_are_not_trainable_stay():
     loss = sl.layers.mean(sl.layers.fc(h, 1, param_attr=constant))
     pairs = sl.append_backward(loss)
     assert [p.name for p, _ in pairs] == ["fc_0.b_0", "fc_1.w_0", "fc_1.b_0"]
-
-
-def test_the_example_of_the_readme(rng):
-    image = sl.data("image", [None, 1, 8, 8])
-    label = sl.data("label", [None, 1], "int64")
-    hidden = sl.layers.conv2d(image, num_filters=20, filter_size=3, act="relu")
-    loss = sl.layers.mean(
-        sl.layers.softmax_with_cross_entropy(sl.layers.fc(hidden, 10), label)
-    )
-    sl.optimizer.SGD(0.1).minimize(loss)
-    exe = sl.Executor(sl.CPUPlace())
-    exe.run(sl.default_startup_program())
-    y = rng.integers(0, 10, (32, 1))
-    x = rng.random((32, 1, 8, 8), "f4") + y[:, :, None, None].astype("f4") / 5
-    values = [
-        exe.run(feed={"image": x, "label": y}, fetch_list=[loss])[0]
-        for _ in range(20)
-    ]
-    assert values[-1] < values[0]
-    with pytest.raises(sl.OutOfRangeError, match="label|Label") as error:
-        exe.run(feed={"image": x, "label": y + 10}, fetch_list=[loss])
-    assert "test_training.py" in str(error.value)
-
-
-@pytest.mark.parametrize("initializer", ["Uniform", "Normal", "Xavier", "MSRA"])
-def test_random_initializers(exe, initializer):
-    var = sl.default_startup_program().persistable("w", [64, 32])
-    getattr(sl.initializer, initializer)(seed=3)(var)
-    exe.run(sl.default_startup_program())
-    values = sl.global_scope()["w"].numpy()
-    assert values.std() > 0.05
-    assert abs(values.mean()) < 0.1
-
-
-def test_a_layer_with_state(exe, rng):
-    x = sl.data("x", [None, 3, 4, 4])
-    y = sl.layers.dropout(sl.layers.batch_norm(x), 0.5, seed=1)
-    test = sl.default_main_program().clone(for_test=True)
-    exe.run(sl.default_startup_program())
-    array = rng.random((8, 3, 4, 4), "f4") + 3
-    (first,) = exe.run(feed={"x": array}, fetch_list=[y])
-    assert 0.3 < (first == 0).mean() < 0.7
-    (second,) = exe.run(test, {"x": array}, [y.name])
-    assert not (second == 0).any()
-
-
-def test_a_chain_of_tags(exe, rng):
-    emission = sl.data("emission", [None, 5, 3])
-    label = sl.data("label", [None, 5], "int64")
-    length = sl.data("length", [None], "int64")
-    zeros = sl.ParamAttr("crf", sl.initializer.Constant(0.0))
-    cost = sl.layers.linear_chain_crf(emission, label, length, zeros)
-    path = sl.layers.crf_decoding(emission, length, "crf")
-    sl.optimizer.SGD(0.1).minimize(sl.layers.mean(cost))
-    exe.run(sl.default_startup_program())
-    tags = rng.integers(0, 3, (4, 5))
-    feed = {
-        "emission": np.eye(3, dtype="f4")[tags] * 5,
-        "label": tags,
-        "length": [5, 5, 3, 5],
-    }
-    _, found = exe.run(feed=feed, fetch_list=[cost, path])
-    np.testing.assert_array_equal(found[0], tags[0])
 
 
 def test_embeddings_come_apart_by_masks(exe):
@@ -281,17 +188,6 @@ def test_a_partial_load_takes_what_both_have(exe, tmp_path):
         sl.layers.fc(sl.data("x", [None, 2]), 3)
         with pytest.raises(sl.InvalidArgumentError, match="none of the program"):
             sl.io.load_params(path, partial=True)
-
-
-def test_an_array_initialises_a_parameter(exe):
-    x = sl.data("x", [None, 2])
-    weight = sl.initializer.NumpyArray([[1.5, 2.0], [3.0, 4.0]])
-    y = sl.layers.fc(x, 2, param_attr=weight)
-    exe.run(sl.default_startup_program())
-    (value,) = exe.run(feed={"x": [[1, 1]]}, fetch_list=[y])
-    np.testing.assert_array_equal(value, [[4.5, 6]])
-    with pytest.raises(sl.InvalidArgumentError, match=r"\[2, 2\]"):
-        sl.layers.fc(x, 3, param_attr=weight)
 
 
 def test_one_seed_gives_the_same_numbers(exe):

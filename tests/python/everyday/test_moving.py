@@ -34,42 +34,75 @@ def test_split(parts, dim, cuts, unknown):
     )
 
 
-def test_parts_of_an_unknown_size_are_counted_from_both_ends():
-    agree(
-        lambda x: layers.split(x, [2, -1, 1], 0, name="part"),
-        lambda x: np.split(x, [2, 4], 0),
-        values(5, 2),
-        unknown=(0,),
+def _shuffled(x):
+    n, c, h, w = x.shape
+    x = x.reshape(n, c // 4, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return x.reshape(n, c // 4, 2 * h, 2 * w)
+
+
+def _cosine(x, y):
+    x, y = x.reshape(len(x), -1), y.reshape(len(y), -1)
+    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    return ((x * y).sum(1) / lengths)[:, None]
+
+
+# A layer, the same in NumPy, and the shapes of what both take.
+SAME = {
+    "cos_sim": (layers.cos_sim, _cosine, (3, 2, 2), (1, 2, 2)),
+    "cross": (layers.cross, lambda x, y: np.cross(x, y, axis=1), (2, 3, 3), (2, 3, 3)),
+    "cross -1": (lambda x, y: layers.cross(x, y, -1), np.cross, (2, 3, 3), (2, 3, 3)),
+    "dot": (layers.dot, lambda x, y: (x * y).sum(keepdims=True), (5,), (5,)),
+    "kron 1": (layers.kron, np.kron, (2,), (3,)),
+    "kron 2": (layers.kron, np.kron, (2, 3), (4, 1)),
+    "kron 1, 2": (layers.kron, np.kron, (2,), (2, 3)),
+    "kron 3, 1": (layers.kron, np.kron, (2, 2, 1), (3,)),
+    "linspace": (
+        lambda a, b: layers.linspace(a, b, 5, "float64"),
+        lambda a, b: np.linspace(a[0], b[0], 5), (1,), (1,),
+    ),
+    "one part": (lambda x: layers.split(x, 3, -1)[1], lambda x: np.split(x, 3, -1)[1], (2, 6)),
+    "parts": (lambda x: layers.split(x, [2, -1, 1], 0), lambda x: np.split(x, [2, 4], 0), (5, 2)),
+    "pixel_shuffle": (lambda x: layers.pixel_shuffle(x, 2), _shuffled, (2, 8, 2, 4)),
+    "stack x": (lambda x: layers.stack([x, x, 2.0 * x]), lambda x: np.stack([x, x, 2 * x]), (3,)),
+}
+for _axis in (0, 1, 2, -1, -3):
+    SAME[f"stack {_axis}"] = (
+        lambda *x, axis=_axis: layers.stack(x, axis),
+        lambda *x, axis=_axis: np.stack(x, axis), (3, 2), (3, 2), (3, 2),
     )
-    assert sl.default_main_program().has_var("part.2")
-
-
-def test_a_part_that_is_not_used_needs_no_gradient():
-    agree(
-        lambda x: layers.split(x, 3, -1)[1],
-        lambda x: np.split(x, 3, -1)[1],
-        values(2, 6),
-        unknown=(0,),
+for _n in (0, 1, -2):
+    SAME[f"diag {_n}"] = (
+        lambda x, y, n=_n: [layers.diag(x, n), layers.diag(y, n)],
+        lambda x, y, n=_n: [np.diag(x, n), np.diag(y, n)], (3,), (4, 3),
     )
+for _n in (-5, -2, -1, 0, 1, 3, 4):
+    for _axes in ((0, 1), (1, 0), (2, 0), (-1, -2)):
+        SAME[f"diagonal {_n} {_axes}"] = (
+            lambda x, n=_n, axes=_axes: [layers.diagonal(x, n, *axes), layers.trace(x, n, *axes)],
+            lambda x, n=_n, axes=_axes: [np.diagonal(x, n, *axes), np.trace(x, n, *axes)],
+            (3, 4, 2),
+        )
+ANY_SIZE = ("diag -", "diag 0", "diag 1", "one part", "parts", "pixel", "stack")
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
-def test_stack(axis):
+@pytest.mark.parametrize(
+    "name, unknown",
+    [(name, ()) for name in SAME] + [(name, (0,)) for name in SAME if name.startswith(ANY_SIZE)],
+)
+def test_it_is_as_in_numpy(name, unknown):
+    layer, reference, *shapes = SAME[name]
+    arrays = [values(*shape, seed=i) for i, shape in enumerate(shapes)]
+    agree(layer, reference, *arrays, unknown=unknown)
+
+
+@pytest.mark.parametrize("unknown", [(), (0,), (0, 1)])
+def test_what_has_no_gradient_is_as_in_numpy(unknown):
     agree(
-        lambda *x: layers.stack(x, axis),
-        lambda *x: np.stack(x, axis),
-        values(3, 2),
-        values(3, 2, seed=1),
-        values(3, 2, seed=2),
-        unknown=(0,),
-    )
-
-
-def test_a_tensor_may_be_stacked_on_itself():
-    agree(
-        lambda x: layers.stack([x, x, 2.0 * x]),
-        lambda x: np.stack([x, x, 2 * x]),
-        values(3),
+        lambda x: [layers.size(x), layers.norm(x, 0, -1), *layers.meshgrid([x[0], x[1, 1:]])],
+        lambda x: [np.array(x.size), (x != 0).sum(-1) * 1.0, *np.meshgrid(x[0], x[1, 1:], indexing="ij")],
+        np.array([[0.0, 3.0, -1.0], [0.0, 0.0, 0.0]]),
+        unknown=unknown,
+        grads=False,
     )
 
 
@@ -128,12 +161,11 @@ def test_other_sums_of_slices_keep_their_gradient(take):
 
 
 def test_expand_as():
-    target = np.zeros((2, 6, 4), "int8")
     agree(
-        lambda x, y: layers.expand_as(x, y),
+        layers.expand_as,
         lambda x, y: np.tile(x, (2, 2, 4)),
         values(3, 1),
-        target,
+        np.zeros((2, 6, 4), "int8"),
         unknown=(0,),
     )
 
@@ -161,64 +193,10 @@ def test_fills_like():
     assert y.shape == (None, 3)
 
 
-def test_size():
-    agree(
-        layers.size,
-        lambda x: np.array(x.size, "int64"),
-        values(2, 3),
-        unknown=(0, 1),
-        grads=False,
-    )
-
-
-@pytest.mark.parametrize("offset", [0, 1, -2])
-@pytest.mark.parametrize("unknown", [(), (0,)])
-def test_diag(offset, unknown):
-    agree(
-        lambda x, y: [layers.diag(x, offset), layers.diag(y, offset)],
-        lambda x, y: [np.diag(x, offset), np.diag(y, offset)],
-        values(3),
-        values(4, 3, seed=1),
-        unknown=unknown,
-    )
-
-
 def test_what_is_beside_a_diagonal_is_zero_for_infinity_too(exe):
     x = np.array([np.inf, np.nan], "float32")
     (got,) = exe.run(feed={"x": x}, fetch_list=[layers.diag(fed("x", x))])
     np.testing.assert_array_equal(got, [[np.inf, 0], [0, np.nan]])
-
-
-@pytest.mark.parametrize("offset", [-5, -2, -1, 0, 1, 3, 4])
-@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (2, 0), (-1, -2)])
-def test_diagonal_and_trace(offset, axes):
-    def reference(x):
-        return [
-            np.diagonal(x, offset, *axes),
-            np.trace(x, offset, *axes),
-        ]
-
-    agree(
-        lambda x: [
-            layers.diagonal(x, offset, *axes),
-            layers.trace(x, offset, *axes),
-        ],
-        reference,
-        values(3, 4, 2),
-    )
-
-
-@pytest.mark.parametrize("unknown", [(), (0,)])
-def test_meshgrid(unknown):
-    agree(
-        lambda *x: layers.meshgrid(x),
-        lambda *x: np.meshgrid(*x, indexing="ij"),
-        values(3),
-        values(2, seed=1),
-        values(1, seed=2),
-        unknown=unknown,
-        grads=not unknown,
-    )
 
 
 @pytest.mark.parametrize("unknown", [(), (0,), (0, 1)])
@@ -266,21 +244,6 @@ def test_gather_tree_follows_parents(exe):
     parents[3, 1, 2] = 3
     with pytest.raises(sl.OutOfRangeError, match=r"Parents\[3, 1, 2\] = 3"):
         exe.run(feed=feed, fetch_list=[out])
-
-
-@pytest.mark.parametrize("unknown", [(), (0,), (0, 2)])
-def test_pixel_shuffle(unknown):
-    def shuffle(x):
-        n, c, h, w = x.shape
-        x = x.reshape(n, c // 4, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3)
-        return x.reshape(n, c // 4, 2 * h, 2 * w)
-
-    agree(
-        lambda x: layers.pixel_shuffle(x, 2),
-        shuffle,
-        values(2, 8, 2, 4),
-        unknown=unknown,
-    )
 
 
 def fluid_space_to_depth(x, b):

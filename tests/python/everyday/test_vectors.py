@@ -42,16 +42,6 @@ def test_norms_of_zeros_have_gradients_of_zero():
         np.testing.assert_allclose(slope, [[0, 0], [0, 1]], rtol=1e-15)
 
 
-def test_a_norm_of_power_zero_counts():
-    x = np.array([[0.0, 3.0, -1.0], [0.0, 0.0, 0.0]])
-    agree(
-        lambda x: layers.norm(x, 0, -1),
-        lambda x: np.linalg.norm(x, 0, -1),
-        x,
-        grads=False,
-    )
-
-
 @pytest.mark.parametrize(
     "start, stop, num, dtype",
     [
@@ -73,15 +63,6 @@ def test_linspace(start, stop, num, dtype, exe):
     assert num == 1 or got[-1] == np.dtype(dtype).type(stop)
 
 
-def test_linspace_of_variables():
-    agree(
-        lambda a, b: layers.linspace(a, b, 5, "float64"),
-        lambda a, b: np.linspace(a[0], b[0], 5),
-        values(1),
-        values(1, seed=3) * 7,
-    )
-
-
 def test_eye(exe):
     got = exe.run(
         fetch_list=[
@@ -95,54 +76,6 @@ def test_eye(exe):
     for a, b in zip(got, [*want, np.zeros((1, 0))]):
         np.testing.assert_array_equal(a, b)
     assert got[0].dtype == "float32" and got[1].dtype == "int64"
-
-
-def test_a_dot_of_vectors_has_one_element_as_in_fluid():
-    agree(
-        layers.dot,
-        lambda x, y: (x * y).sum(keepdims=True),
-        values(5),
-        values(5, seed=1),
-    )
-
-
-def test_cross_takes_the_first_dim_of_three():
-    agree(
-        layers.cross,
-        lambda x, y: np.cross(x, y, axis=1),
-        values(2, 3, 3),
-        values(2, 3, 3, seed=1),
-    )
-    with sl.program_guard(sl.Program()):
-        agree(
-            lambda x, y: layers.cross(x, y, -1),
-            np.cross,
-            values(2, 3, 3),
-            values(2, 3, 3, seed=1),
-        )
-
-
-def test_cos_sim_compares_one_row_with_all_and_takes_any_rank():
-    def reference(x, y):
-        x, y = x.reshape(len(x), -1), y.reshape(len(y), -1)
-        lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-        return ((x * y).sum(1) / lengths)[:, None]
-
-    agree(layers.cos_sim, reference, values(3, 2, 2), values(1, 2, 2, seed=1))
-
-
-@pytest.mark.parametrize(
-    "a, b, unknown",
-    [
-        ((2,), (3,), ()),
-        ((2, 3), (4, 1), ()),
-        ((2,), (2, 3), ()),
-        ((2, 2, 1), (3,), ()),
-        ((2, 3), (2, 2), (0,)),
-    ],
-)
-def test_kron(a, b, unknown):
-    agree(layers.kron, np.kron, values(*a), values(*b, seed=1), unknown=unknown)
 
 
 def test_random_integers(exe):
