@@ -1,6 +1,5 @@
 """The layers cond, while_loop and scan: results, state and errors."""
 
-import pathlib
 import re
 import resource
 
@@ -467,25 +466,3 @@ def test_loops_are_predicted_with_their_trips():
     assert seconds() == pytest.approx([7 * once, scanned])
     text = str(exe.profile(program, feed, fetches))
     assert "loop" not in text.partition("sl.tune()")[0].partition("estimates")[2]
-
-
-def test_the_guide_computes_what_it_says(capsys):
-    page = pathlib.Path(__file__).parents[2] / "docs" / "control_flow.md"
-    script, *others = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
-    for other in others:
-        with sl.program_guard(sl.Program(), sl.Program()):
-            exec(other, {})
-    shapes, joined = capsys.readouterr().out.splitlines()
-    assert shapes == "[(2, 3, 64), (4, 2, 32)]"
-    assert joined == "[[1. 1. 2. 2. 4. 4. 8. 8.]]"
-    made = {}
-    exec(script, made)
-    feed, fetches = made["feed"], ["positive", "grown", "last", "sums"]
-    positive, grown, last, sums = made["exe"].run(
-        feed=feed, fetch_list=[made[name] for name in fetches]
-    )
-    np.testing.assert_array_equal(positive, -feed["x"])
-    np.testing.assert_array_equal(grown, feed["x"] * -32)
-    np.testing.assert_array_equal(last, feed["x"].sum(0))
-    np.testing.assert_array_equal(sums, np.cumsum(feed["x"], 0))
-    assert "block 1" in capsys.readouterr().out

@@ -1,6 +1,5 @@
 """DataLoader: samples of other lengths become the feeds of ragged variables."""
 
-import pathlib
 
 import numpy as np
 import pytest
@@ -49,11 +48,3 @@ def test_rows_of_other_lengths_are_samples_of_a_tensor_dataset(exe):
     (feed,) = sl.io.DataLoader(sl.io.TensorDataset(rows), 2, feed_list=[words])
     (got,) = exe.run(feed=feed, fetch_list=[words])
     assert got.lod == [[0, 2, 3]]
-
-
-def test_the_page_feeds_sentences(capsys):
-    page = pathlib.Path(__file__).parents[3] / "docs/saving.md"
-    _, _, text = page.read_text().partition("samples have sequences of any")
-    code = text.partition("```python\n")[2].partition("```")[0]
-    exec(code, {"__name__": "page"})
-    assert capsys.readouterr().out == "[[1, 2]]\n[[3, 4]]\n"

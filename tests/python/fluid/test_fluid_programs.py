@@ -1,7 +1,5 @@
 """Programs that are written with sluice.fluid: built, trained, saved, run."""
 
-import pathlib
-import re
 import subprocess
 import sys
 
@@ -269,15 +267,6 @@ def test_running_something_else():
     ):
         with fluid.program_guard(sl.Program()):
             pass
-
-
-def test_the_page_about_fluid_runs(tmp_path, monkeypatch):
-    root = pathlib.Path(__file__).parents[3]
-    text = (root / "docs/fluid.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "docs/fluid.md", "exec"), {})
-    assert (tmp_path / "line" / "__model__").is_file()
 
 
 @pytest.mark.parametrize(
