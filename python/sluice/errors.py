@@ -57,6 +57,10 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
         (r"\.onnx", "sluice.onnx.load reads ONNX models"),
         (r"\.safetensors", "sluice.io.load_params reads parameters"),
     ],
+    "run.nan_given": [
+        ("stored in the scope", "run the startup program again, or load a "
+         "checkpoint, and train with sluice.Executor(check_nan_every=1)"),
+    ],
     "run.uninitialised": [
         ("others are", "the whole startup program would draw those anew: run "
          "it before loading, or (unless Lookahead copies parameters) only what "

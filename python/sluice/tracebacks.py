@@ -44,8 +44,9 @@ def _is_answer(error: BaseException) -> bool:
     """Whether it is no mistake of Sluice, whose frames somebody needs."""
     from .errors import InternalError
 
-    return hasattr(error, "_render_traceback_") and not isinstance(
-        error, InternalError
+    found_nan = ("run.not_finite", "run.nan_given")
+    return hasattr(error, "_render_traceback_") and (
+        not isinstance(error, InternalError) or error.check_id in found_nan
     )
 
 

@@ -59,6 +59,7 @@ def test_every_so_many_runs_are_checked():
     assert caught.value.check_id == "run.nan_given"
     assert "fc_0.w_0" in text and "run 4 of this program" in text
     assert "stored in the scope" in text
+    assert text.endswith("train with sluice.Executor(check_nan_every=1)")
 
 
 def test_a_checked_run_that_fails_changes_no_parameter():

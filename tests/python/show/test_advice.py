@@ -11,7 +11,6 @@ import pytest
 
 import sluice as sl
 import sluice.fluid
-import sluice.lab
 import sluice.onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

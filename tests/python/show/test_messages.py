@@ -152,8 +152,11 @@ def test_frames_of_this_package_are_left_out():
     assert "sluice/executor.py" in run(UNINITIALISED, SLUICE_FULL_TRACEBACK="1")
 
 
+NAN = "sl.Executor().run_checked(feed={'x': [-1.0]}, fetch_list=[sl.layers.log(sl.data('x', [1]))])"
+
+
 @pytest.mark.parametrize(
-    "line", ["sl.layers.conv2D", "sl.layers.fc(sl.data('x', [3]), units=2)", "sl.optimiser"]
+    "line", ["sl.layers.conv2D", "sl.layers.fc(sl.data('x', [3]), units=2)", "sl.optimiser", NAN]
 )
 def test_answers_have_no_frames_of_ours_either(line):
     text = run(f"import sluice as sl\n{line}")
