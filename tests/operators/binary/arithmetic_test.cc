@@ -49,15 +49,6 @@ TYPED_TEST(ElementwiseAddTest, RepeatsEitherSide) {
   EXPECT_EQ(Add(row, column).template ToVector<T>(), sum);
 }
 
-TEST(ElementwiseAdd, AxisPlacesYUnderX) {
-  const auto x = Tensor::FromVector<float>({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
-  const auto y = Tensor::FromVector<float>({2}, {10, 20});
-  EXPECT_EQ(Add(x, y, 1).ToVector<float>(),
-            (std::vector<float>{10, 11, 22, 23, 14, 15, 26, 27}));
-  EXPECT_EQ(Add(x, y, 0).ToVector<float>(),
-            (std::vector<float>{10, 11, 12, 13, 24, 25, 26, 27}));
-}
-
 TEST(ElementwiseAdd, IntegersWrapAround) {
   const auto x =
       Tensor::FromVector<int64_t>({1}, {std::numeric_limits<int64_t>::max()});
@@ -81,21 +72,6 @@ TEST(ElementwiseAdd, HalvesRoundToTheNearest) {
   EXPECT_EQ(Add(b, b).ToVector<bfloat16>(), (std::vector<bfloat16>{{0x3F80}}));
 }
 
-TEST(ElementwiseAdd, EmptyAndScalarShapes) {
-  const auto empty = Tensor::FromVector<float>({0, 3}, {});
-  const auto row = Tensor::FromVector<float>({3}, {1, 2, 3});
-  EXPECT_EQ(Add(empty, row).dims(), DDim({0, 3}));
-  const auto scalar = Tensor::FromVector<float>({}, {1});
-  EXPECT_EQ(Add(scalar, scalar).ToVector<float>(), std::vector<float>{2});
-  EXPECT_EQ(Add(scalar, row).dims(), DDim({3}));
-}
-
-TEST(ElementwiseAdd, LargeTensors) {
-  const std::vector<float> ones(1000003, 1.0F);
-  const auto x = Tensor::FromVector<float>({1000003}, ones);
-  EXPECT_EQ(Add(x, x).ToVector<float>(), std::vector<float>(1000003, 2.0F));
-}
-
 TEST(ElementwiseAdd, InfersUnknownShapes) {
   EXPECT_EQ(
       InferOpShapes("elementwise_add", {{"X", {-1, 3}}, {"Y", {3}}}).at("Out"),
@@ -116,17 +92,6 @@ TEST(ElementwiseAdd, RefusesShapesThatDoNotFit) {
               {"elementwise_add", "axis = 2", "[2, 3]", "<= 2"},
               [&] { Add(x, y, 2); });
   EXPECT_EQ(Add(x, y, 0).dims(), DDim({2, 3}));
-}
-
-TEST(ElementwiseAddGrad, SumsOverTheRepeatedDimensions) {
-  const auto x = Tensor::FromVector<float>({2, 3}, {0, 0, 0, 0, 0, 0});
-  const auto y = Tensor::FromVector<float>({3}, {0, 0, 0});
-  const auto grad = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
-  auto grads =
-      RunOp("elementwise_add_grad", {{"X", x}, {"Y", y}, {"Out@GRAD", grad}},
-            {}, {.outputs = {"X@GRAD", "Y@GRAD"}});
-  EXPECT_EQ(grads["X@GRAD"].ToVector<float>(), grad.ToVector<float>());
-  EXPECT_EQ(grads["Y@GRAD"].ToVector<float>(), (std::vector<float>{5, 7, 9}));
 }
 
 TEST(ElementwiseAddGrad, RefusesAGradientOfAnotherShape) {
@@ -155,35 +120,6 @@ std::vector<T> Apply(const std::string& op,
 }
 
 using Floats = std::vector<float>;
-
-TEST(Arithmetic, ValuesWrittenDownByHand) {
-  EXPECT_EQ(Apply<float>("elementwise_sub", {7, -2, 3}, {2, 4, 3}),
-            (Floats{5, -6, 0}));
-  EXPECT_EQ(Apply<float>("elementwise_mul", {7, -2, 3}, {2, 4, 0}),
-            (Floats{14, -8, 0}));
-  EXPECT_EQ(Apply<float>("elementwise_div", {7, -2, 0}, {2, 4, -1}),
-            (Floats{3.5F, -0.5F, 0}));
-  EXPECT_EQ(Apply<float>("elementwise_max", {7, -2, 3}, {2, 4, 3}),
-            (Floats{7, 4, 3}));
-  EXPECT_EQ(Apply<float>("elementwise_min", {7, -kInfinity, 3}, {2, 4, 3}),
-            (Floats{2, -kInfinity, 3}));
-  EXPECT_EQ(
-      Apply<float>("elementwise_pow", {3, 4, 2, 0, -2}, {2, .5F, -1, 0, 3}),
-      (Floats{9, 2, 0.5F, 1, -8}));
-  EXPECT_EQ(Apply<float>("elementwise_mod", {7, -7, 7, -7, -6, 5.5F},
-                         {3, 3, -3, -3, 3, 2}),
-            (Floats{1, 2, -2, -1, 0, 1.5F}));
-  EXPECT_EQ(Apply<float>("elementwise_fmod", {7, -7, 7, -7, -6, 5.5F},
-                         {3, 3, -3, -3, 3, 2}),
-            (Floats{1, -1, 1, -1, 0, 1.5F}));
-  EXPECT_EQ(Apply<float>("elementwise_floordiv", {7, -7, 7, -7, -6, 5.5F},
-                         {3, 3, -3, -3, 3, 2}),
-            (Floats{2, -3, -3, 2, -2, 2}));
-  EXPECT_EQ(Apply<float>("atan2", {0, 0, 1}, {1, 0, kInfinity}),
-            (Floats{0, 0, 0}));
-  EXPECT_EQ(Apply<float>("prelu", {-4, 4, 0}, {0.25F, 3, 9}),
-            (Floats{-1, 4, 0}));
-}
 
 TEST(Arithmetic, DivisionsByZeroFollowIeee) {
   const auto quotient = Apply<float>("elementwise_div", {1, -1, 0}, {0, 0, 0});
@@ -353,15 +289,6 @@ Gradients GradientsOf(const std::string& op,
   return {grads["X@GRAD"].ToVector<float>(), grads["Y@GRAD"].ToVector<float>()};
 }
 
-TEST(ArithmeticGrad, EqualOperandsShareThatOfTheLarger) {
-  const Gradients max = GradientsOf("elementwise_max", {1, 2, 3}, {2, 2, 2});
-  EXPECT_EQ(max.x, (Floats{0, 0.5F, 1}));
-  EXPECT_EQ(max.y, (Floats{1, 0.5F, 0}));
-  const Gradients min = GradientsOf("elementwise_min", {1, 2, 3}, {2, 2, 2});
-  EXPECT_EQ(min.x, (Floats{1, 0.5F, 0}));
-  EXPECT_EQ(min.y, (Floats{0, 0.5F, 1}));
-}
-
 TEST(ArithmeticGrad, PowersAtTheEndsOfTheirRange) {
   const Gradients pow = GradientsOf("elementwise_pow", {0, 0, -2, 3, 0},
                                     {0, 2, 2, 0, -1}, {1, 0, 4, 1, kInfinity});
@@ -372,25 +299,6 @@ TEST(ArithmeticGrad, PowersAtTheEndsOfTheirRange) {
   EXPECT_TRUE(std::isnan(pow.y[2]));  // no logarithm
   EXPECT_EQ(pow.y[3], std::log(3.0F));
   EXPECT_EQ(pow.y[4], -kInfinity);
-}
-
-TEST(ArithmeticGrad, RestsHaveThatOfWhatTheySubtract) {
-  const Gradients mod = GradientsOf("elementwise_mod", {7, -7}, {3, 3});
-  EXPECT_EQ(mod.x, (Floats{1, 1}));
-  EXPECT_EQ(mod.y, (Floats{-2, 3}));
-  const Gradients fmod = GradientsOf("elementwise_fmod", {7, -7}, {3, 3});
-  EXPECT_EQ(fmod.x, (Floats{1, 1}));
-  EXPECT_EQ(fmod.y, (Floats{-2, 2}));
-  const Gradients down = GradientsOf("elementwise_floordiv", {7, -7}, {3, 3});
-  EXPECT_EQ(down.x, (Floats{0, 0}));
-  EXPECT_EQ(down.y, (Floats{0, 0}));
-}
-
-// As in PyTorch: kinks belong to the right side.
-TEST(ArithmeticGrad, PReluAtZeroHasThatOfPositiveNumbers) {
-  const Gradients prelu = GradientsOf("prelu", {-2, 0, 3}, {5, 5, 5});
-  EXPECT_EQ(prelu.x, (Floats{5, 1, 1}));
-  EXPECT_EQ(prelu.y, (Floats{-2, 0, 0}));
 }
 
 }  // namespace

@@ -90,16 +90,6 @@ TEST(Comparison, HalvesCompareAsNumbers) {
   EXPECT_EQ((LogicApply<bool>("less_than", x, y)), (Bools{0, 1, 0}));
 }
 
-TEST(Comparison, RepeatsEitherSide) {
-  const auto column = Tensor::FromVector<float>({2, 1}, {1, 3});
-  const auto row = Tensor::FromVector<float>({3}, {1, 2, 3});
-  const auto out = RunOp("less_than", {{"X", column}, {"Y", row}})["Out"];
-  EXPECT_EQ(out.dims(), DDim({2, 3}));
-  EXPECT_EQ(out.ToVector<bool>(), (Bools{0, 1, 1, 0, 0, 0}));
-  const auto other = RunOp("less_than", {{"X", row}, {"Y", column}})["Out"];
-  EXPECT_EQ(other.ToVector<bool>(), (Bools{0, 0, 0, 1, 1, 0}));
-}
-
 TEST(Comparison, RefusesShapesThatDoNotFit) {
   ExpectError(
       ErrorCode::kInvalidArgument, "elementwise.shapes",

@@ -13,17 +13,6 @@ namespace {
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
-TEST(Sum, AddsAnyNumberOfTensors) {
-  const Tensor a = Tensor::FromVector<float>({2}, {1, 2});
-  const Tensor b = Tensor::FromVector<float>({2}, {10, 20});
-  const Tensor c = Tensor::FromVector<float>({2}, {100, 200});
-  EXPECT_EQ(RunOp("sum", {{"X", a}})["Out"].ToVector<float>(),
-            (std::vector<float>{1, 2}));
-  EXPECT_EQ(
-      RunOp("sum", {{"X", a}, {"X", b}, {"X", c}})["Out"].ToVector<float>(),
-      (std::vector<float>{111, 222}));
-}
-
 TEST(Sum, IntegersWrapAround) {
   const Tensor x = Tensor::FromVector<int8_t>({1}, {127});
   EXPECT_EQ(RunOp("sum", {{"X", x}, {"X", x}})["Out"].ToVector<int8_t>()[0],

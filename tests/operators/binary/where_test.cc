@@ -22,24 +22,6 @@ Tensor Where(const Tensor& condition, const Tensor& x, const Tensor& y) {
   return RunOp("where", {{"Condition", condition}, {"X", x}, {"Y", y}})["Out"];
 }
 
-TEST(Where, TakesXOrY) {
-  const auto condition = Tensor::FromVector<bool>({3}, {true, false, true});
-  const auto x = Tensor::FromVector<float>({3}, {1, 2, 3});
-  const auto y = Tensor::FromVector<float>({3}, {10, 20, 30});
-  EXPECT_EQ(Where(condition, x, y).ToVector<float>(),
-            (std::vector<float>{1, 20, 3}));
-}
-
-TEST(Where, RepeatsEachOfTheThree) {
-  const auto condition = Tensor::FromVector<bool>({2, 1}, {true, false});
-  const auto x = Tensor::FromVector<int32_t>({3}, {1, 2, 3});
-  const auto y = Tensor::FromVector<int32_t>({}, {-1});
-  const Tensor out = Where(condition, x, y);
-  EXPECT_EQ(out.dims(), DDim({2, 3}));
-  EXPECT_EQ(out.ToVector<int32_t>(),
-            (std::vector<int32_t>{1, 2, 3, -1, -1, -1}));
-}
-
 TEST(Where, WhatIsNotTakenDoesNotMatter) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto condition = Tensor::FromVector<bool>({2}, {true, false});
@@ -47,38 +29,6 @@ TEST(Where, WhatIsNotTakenDoesNotMatter) {
   const auto y = Tensor::FromVector<float>({2}, {nan, 2});
   EXPECT_EQ(Where(condition, x, y).ToVector<float>(),
             (std::vector<float>{1, 2}));
-}
-
-TEST(Where, ManyRowsOfEveryElementSize) {
-  const DDim dims({301, 257});
-  std::vector<bool> columns(257);
-  for (size_t i = 0; i < columns.size(); ++i) {
-    columns[i] = i % 3 == 0;
-  }
-  const auto condition = Tensor::FromVector<bool>({257}, columns);
-  const auto expect = [&]<typename T>(T minus_one) {
-    std::vector<T> x(dims.numel());
-    for (size_t i = 0; i < x.size(); ++i) {
-      x[i] = static_cast<T>(i);
-    }
-    const auto y =
-        Tensor::FromVector<T>({301, 1}, std::vector<T>(301, minus_one));
-    const auto out =
-        Where(condition, Tensor::FromVector(dims, x), y).template ToVector<T>();
-    for (size_t i = 0; i < x.size(); ++i) {
-      ASSERT_EQ(out[i], columns[i % 257] ? x[i] : minus_one) << i;
-    }
-  };
-  expect(int8_t{-1});
-  expect(float{-1});
-  expect(int64_t{-1});
-  std::vector<float16> x(dims.numel(), {0x3C00});
-  const auto out = Where(condition, Tensor::FromVector(dims, x),
-                         Tensor::FromVector<float16>({}, {{0x4000}}))
-                       .ToVector<float16>();
-  for (size_t i = 0; i < x.size(); ++i) {
-    ASSERT_EQ(out[i].bits, columns[i % 257] ? 0x3C00 : 0x4000) << i;
-  }
 }
 
 TEST(Where, InfersUnknownShapes) {
@@ -97,19 +47,6 @@ TEST(Where, RefusesShapesThatDoNotFit) {
       {"where", "[2, 3]", "[3]", "[4]", "Y does not fit"}, [] {
         InferOpShapes("where", {{"Condition", {2, 3}}, {"X", {3}}, {"Y", {4}}});
       });
-}
-
-TEST(WhereGrad, GoesToWhereTheElementCameFrom) {
-  const auto condition = Tensor::FromVector<bool>({2, 1}, {true, false});
-  const auto x = Tensor::FromVector<float>({3}, {0, 0, 0});
-  const auto y = Tensor::FromVector<float>({2, 1}, {0, 0});
-  const auto grad = Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6});
-  auto grads =
-      RunOp("where_grad",
-            {{"Condition", condition}, {"X", x}, {"Y", y}, {"Out@GRAD", grad}},
-            {}, {.outputs = {"X@GRAD", "Y@GRAD"}});
-  EXPECT_EQ(grads["X@GRAD"].ToVector<float>(), (std::vector<float>{1, 2, 3}));
-  EXPECT_EQ(grads["Y@GRAD"].ToVector<float>(), (std::vector<float>{0, 15}));
 }
 
 std::vector<testing::OpExample> WhereExamples(testing::ExampleMaker& make) {

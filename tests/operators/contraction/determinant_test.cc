@@ -29,18 +29,6 @@ std::vector<double> DetGradient(int64_t n, const std::vector<double>& x) {
       .ToVector<double>();
 }
 
-TEST(Determinant, ValuesWrittenDownByHand) {
-  EXPECT_EQ(Det<float>({2, 2, 2}, {1, 2, 3, 4, 0, 1, 1, 0}),
-            (std::vector<float>{-2, -1}));
-  EXPECT_EQ(Det<double>({1, 1}, {-7}), std::vector<double>{-7});
-  EXPECT_EQ(Det<double>({3, 3}, {0, 2, 0, 0, 0, 4, 3, 0, 0}),
-            std::vector<double>{24});
-  EXPECT_EQ(Det<double>({2, 2}, {1, 2, 2, 4}), std::vector<double>{0});
-  EXPECT_EQ(Det<double>({2, 2}, {0, 0, 0, 0}), std::vector<double>{0});
-  EXPECT_EQ(Det<float>({2, 0, 0}, {}), (std::vector<float>{1, 1}));
-  EXPECT_EQ(Det<float>({0, 3, 3}, {}), std::vector<float>());
-}
-
 TEST(Determinant, TheProductOfPivotsStaysInTheRange) {
   std::vector<double> x(16);
   x[0] = x[5] = 1e300;

@@ -34,39 +34,6 @@ Tensor Matmul(const Tensor& x,
 const AttributeMap kBothTransposed = {{"transpose_X", true},
                                       {"transpose_Y", true}};
 
-TEST(Matmul, MultipliesMatrices) {
-  EXPECT_EQ(Matmul(Numbers({2, 3}), Numbers({3, 1})).ToVector<float>(),
-            (std::vector<float>{5, 14}));
-  EXPECT_EQ(Matmul(Numbers({2, 1}), Numbers({2, 1}),
-                   {{"transpose_X", true}, {"alpha", -2.0}})
-                .ToVector<float>(),
-            (std::vector<float>{-2}));
-}
-
-TEST(Matmul, VectorsAreARowAndAColumnThatAreNoDimensionOfOut) {
-  const Tensor dot = Matmul(Numbers({3}), Numbers({3}));
-  EXPECT_EQ(dot.dims(), DDim());
-  EXPECT_EQ(dot.ToVector<float>(), std::vector<float>{5});
-  EXPECT_EQ(Matmul(Numbers({3}), Numbers({4, 3, 2})).dims(), DDim({4, 2}));
-  EXPECT_EQ(Matmul(Numbers({4, 2, 3}), Numbers({3})).dims(), DDim({4, 2}));
-}
-
-TEST(Matmul, TransposedVectorsGiveTheOuterProduct) {
-  const Tensor out = Matmul(Numbers({2}), Numbers({3}), kBothTransposed);
-  EXPECT_EQ(out.dims(), DDim({2, 3}));
-  EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{0, 0, 0, 0, 1, 2}));
-}
-
-TEST(Matmul, RepeatsBatchDimensions) {
-  EXPECT_EQ(Matmul(Numbers({5, 1, 2, 3}), Numbers({4, 3, 2})).dims(),
-            DDim({5, 4, 2, 2}));
-}
-
-TEST(Matmul, ProductsOfNothingAreZero) {
-  EXPECT_EQ(Matmul(Numbers({1, 0}), Numbers({0, 2})).ToVector<float>(),
-            (std::vector<float>{0, 0}));
-}
-
 TEST(Matmul, InfersWhatIsKnown) {
   EXPECT_EQ(InferOpShapes("matmul", {{"X", {-1, 3}}, {"Y", {3, 7}}})["Out"],
             DDim({-1, 7}));

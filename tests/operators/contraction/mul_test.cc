@@ -29,19 +29,6 @@ Tensor Mul(const Tensor& x,
   return RunOp("mul", {{"X", x}, {"Y", y}}, attributes)["Out"];
 }
 
-TEST(Mul, FlattensTheColumnsOfX) {
-  const Tensor out = Mul(MulNumbers({2, 1, 3}), MulNumbers({3, 1}));
-  EXPECT_EQ(out.dims(), DDim({2, 1}));
-  EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{5, 14}));
-}
-
-TEST(Mul, KeepsTheRowsOfXAndTheColumnsOfY) {
-  const AttributeMap two = {{"x_num_col_dims", int64_t{2}},
-                            {"y_num_col_dims", int64_t{2}}};
-  EXPECT_EQ(Mul(MulNumbers({2, 3, 4, 1}), MulNumbers({2, 2, 5, 7}), two).dims(),
-            DDim({2, 3, 5, 7}));
-}
-
 TEST(Mul, InfersWhatIsKnown) {
   EXPECT_EQ(
       InferOpShapes("mul", {{"X", {-1, 20, 4, 4}}, {"Y", {320, 10}}}).at("Out"),

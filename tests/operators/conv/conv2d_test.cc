@@ -28,26 +28,6 @@ Tensor Numbers(const DDim& dims) {
   return Tensor::FromVector(dims, values);
 }
 
-TEST(Conv2d, SumsOverWindows) {
-  const Tensor filter = Tensor::FromVector<float>({1, 1, 2, 2}, {1, 0, 0, 2});
-  const Tensor bias = Tensor::FromVector<float>({1}, {100});
-  const Tensor out = RunOp("conv2d", {{"Input", Numbers({1, 1, 3, 3})},
-                                      {"Filter", filter},
-                                      {"Bias", bias}})["Output"];
-  EXPECT_EQ(out.dims(), DDim({1, 1, 2, 2}));
-  EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{111, 114, 120, 123}));
-}
-
-TEST(Conv2d, FourPaddingsAreTopBottomLeftRight) {
-  const Tensor filter = Tensor::FromVector<float>({1, 1, 1, 1}, {1});
-  const Tensor out =
-      RunOp("conv2d", {{"Input", Numbers({1, 1, 1, 2})}, {"Filter", filter}},
-            {{"paddings", Ints{1, 0, 0, 2}}})["Output"];
-  EXPECT_EQ(out.dims(), DDim({1, 1, 2, 4}));
-  EXPECT_EQ(out.ToVector<float>(),
-            (std::vector<float>{0, 0, 0, 0, 1, 2, 0, 0}));
-}
-
 TEST(Conv2d, ThinGroupsNeedNoProductOfMatrices) {
   const auto run = [](int64_t groups) {
     return RunOp("conv2d",

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/run/run_op.h"
 
 namespace sluice {
 namespace {
@@ -20,29 +19,6 @@ using Ints = std::vector<int64_t>;
 
 constexpr int64_t kConv2dTransposeMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kConv2dTransposeMax = std::numeric_limits<int64_t>::max();
-
-TEST(Conv2dTranspose, AddsTheFilterAtEachPixel) {
-  const Tensor x = Tensor::FromVector<float>({1, 1, 1, 2}, {1, 10});
-  const Tensor filter = Tensor::FromVector<float>({1, 1, 1, 2}, {2, 3});
-  const Tensor bias = Tensor::FromVector<float>({1}, {100});
-  const auto run = [&](int64_t stride, const AttributeMap& more) {
-    AttributeMap attributes = more;
-    attributes["strides"] = Ints{1, stride};
-    return RunOp("conv2d_transpose",
-                 {{"Input", x}, {"Filter", filter}, {"Bias", bias}}, attributes)
-        .at("Output")
-        .ToVector<float>();
-  };
-  EXPECT_EQ(run(1, {}), (std::vector<float>{102, 123, 130}));
-  EXPECT_EQ(run(2, {}), (std::vector<float>{102, 103, 120, 130}));
-  EXPECT_EQ(run(3, {}), (std::vector<float>{102, 103, 100, 120, 130}));
-  EXPECT_EQ(run(3, {{"output_padding", Ints{0, 2}}}),
-            (std::vector<float>{102, 103, 100, 120, 130, 100, 100}));
-  EXPECT_EQ(run(2, {{"paddings", Ints{0, 0, 1, 2}}}),
-            (std::vector<float>{103}));
-  EXPECT_EQ(run(1, {{"dilations", Ints{1, 3}}}),
-            (std::vector<float>{102, 120, 100, 103, 130}));
-}
 
 TEST(Conv2dTransposeGrad, IsAConvolutionAndItsGradient) {
   OpDesc op;

@@ -8,43 +8,14 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run/run_op.h"
-
 namespace sluice {
 namespace {
 
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-using Floats = std::vector<float>;
 
 constexpr int64_t kConv3dMax = std::numeric_limits<int64_t>::max();
-
-Floats Convolve(const char* op, const AttributeMap& attributes) {
-  const Tensor x = Tensor::FromVector<float>({1, 1, 3, 1, 1}, {1, 10, 100});
-  const Tensor filter = Tensor::FromVector<float>({1, 1, 2, 1, 1}, {2, 3});
-  const Tensor bias = Tensor::FromVector<float>({1}, {1000});
-  return RunOp(op, {{"Input", x}, {"Filter", filter}, {"Bias", bias}},
-               attributes)["Output"]
-      .ToVector<float>();
-}
-
-TEST(Conv3d, SlidesOverTheDepth) {
-  EXPECT_EQ(Convolve("conv3d", {}), (Floats{1032, 1320}));
-  EXPECT_EQ(Convolve("conv3d", {{"dilations", Ints{2, 1, 1}}}), (Floats{1302}));
-  EXPECT_EQ(Convolve("conv3d", {{"strides", Ints{2, 1, 1}},
-                                {"paddings", Ints{1, 0, 0, 0, 0, 0}}}),
-            (Floats{1003, 1320}));
-}
-
-TEST(Conv3dTranspose, AddsTheFilterAtEachElement) {
-  EXPECT_EQ(Convolve("conv3d_transpose", {}), (Floats{1002, 1023, 1230, 1300}));
-  EXPECT_EQ(
-      Convolve("conv3d_transpose", {{"strides", Ints{2, 1, 1}},
-                                    {"output_padding", Ints{1, 0, 0}},
-                                    {"paddings", Ints{1, 0, 0, 0, 0, 0}}}),
-      (Floats{1003, 1020, 1030, 1200, 1300, 1000}));
-}
 
 void ExpectRefused(const char* op,
                    const std::string& check_id,

@@ -18,13 +18,6 @@ Tensor Assign(const Ints& shape, DType dtype, const Floats& values) {
                {{"shape", shape}, {"dtype", dtype}, {"values", values}})["Out"];
 }
 
-TEST(AssignValue, GivesTheNumbersInRowMajorOrder) {
-  const Tensor out = Assign({2, 2}, DType::kFloat32, {1, 2.5, -3, 4});
-  EXPECT_EQ(out.dims(), DDim({2, 2}));
-  EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{1, 2.5F, -3, 4}));
-  EXPECT_EQ(Assign({}, DType::kInt64, {7}).ToVector<int64_t>(), Ints{7});
-}
-
 TEST(AssignValue, RefusesAnotherNumberOfValues) {
   ExpectError(ErrorCode::kInvalidArgument, "assign_value.count",
               {"assign_value", "3 numbers", "[2, 2]", "4"}, [] {

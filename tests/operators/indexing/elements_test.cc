@@ -44,24 +44,6 @@ Tensor Scatter(const Tensor& x,
                 {"include_self", include_self}})["Out"];
 }
 
-TEST(GatherElements, PicksAtTheSamePlaceOfTheOtherDims) {
-  const Tensor x = Of({3, 2}, {0, 1, 10, 11, 20, 21});
-  EXPECT_EQ(Gather(x, Index({2, 2}, {2, 0, -2, 1})).ToVector<float>(),
-            (Floats{20, 1, 10, 11}));
-  const Tensor along =
-      Gather(x, Tensor::FromVector<int32_t>({2, 3}, {1, 0, -1, 0, 0, 0}), -1);
-  EXPECT_EQ(along.dims(), DDim({2, 3}));
-  EXPECT_EQ(along.ToVector<float>(), (Floats{1, 0, 1, 10, 10, 10}));
-}
-
-TEST(GatherElements, OfAPartOfTheOtherDims) {
-  const Tensor x = Tensor::FromVector<int8_t>({2, 3, 2}, {0, 1, 2, 3, 4, 5,  //
-                                                          6, 7, 8, 9, 10, 11});
-  EXPECT_EQ(Gather(x, Index({1, 4, 2}, {2, 1, 1, 1, 0, 2, 0, 0}), 1)
-                .ToVector<int8_t>(),
-            (std::vector<int8_t>{4, 3, 2, 3, 0, 5, 0, 1}));
-}
-
 TEST(GatherElements, RefusesAnIndexOutOfRange) {
   const Tensor x = Of({3, 2}, {0, 1, 10, 11, 20, 21});
   for (const int64_t bad : {int64_t{3}, int64_t{-4}, INT64_MIN, INT64_MAX}) {
@@ -168,29 +150,6 @@ TEST(Elements, InferWhatIsKnown) {
             DDim({-1, 2}));
 }
 
-TEST(ScatterElements, ReplacesAndTheLastUpdateCounts) {
-  const Tensor x = Of({3, 2}, {0, 1, 2, 3, 4, 5});
-  const Tensor out = Scatter(x, Index({3, 2}, {2, 0, -1, 1, 2, 0}),
-                             Of({3, 2}, {10, 11, 12, 13, 14, 15}));
-  EXPECT_EQ(out.ToVector<float>(), (Floats{0, 15, 2, 13, 14, 5}));
-  const Tensor row = Scatter(Of({1, 3}, {1, 2, 3}), Index({1, 2}, {1, -3}),
-                             Of({1, 2}, {8, 9}), "none", 1);
-  EXPECT_EQ(row.ToVector<float>(), (Floats{9, 8, 3}));
-}
-
-TEST(ScatterElements, CombinesUpdatesWithWhatIsThere) {
-  const Tensor x = Of({4}, {1, 2, 3, 4});
-  const Tensor index = Index({4}, {1, 1, 3, 0});
-  const Tensor updates = Of({4}, {5, -6, 7, -8});
-  const auto run = [&](const char* reduction) {
-    return Scatter(x, index, updates, reduction).ToVector<float>();
-  };
-  EXPECT_EQ(run("add"), (Floats{-7, 1, 3, 11}));
-  EXPECT_EQ(run("mul"), (Floats{-8, -60, 3, 28}));
-  EXPECT_EQ(run("max"), (Floats{1, 5, 3, 7}));
-  EXPECT_EQ(run("min"), (Floats{-8, -6, 3, 4}));
-}
-
 TEST(ScatterElements, CombinesUpdatesAlone) {
   const float nan = std::nanf("");
   const Tensor x = Of({4}, {nan, 2, 3, 4});
@@ -264,31 +223,6 @@ TEST(ScatterElements, RefusesAnIndexOutOfRange) {
                 Scatter(Of({1, 3}, {1, 2, 3}), Index({1, 2}, {0, 4}),
                         Of({1, 2}, {0, 0}), "none", -1);
               });
-}
-
-TEST(ScatterElements, HasGradientsWhereItReplacesOrAdds) {
-  const Tensor x = Of({3}, {0, 0, 0});
-  const Tensor index = Index({3}, {2, 0, 2});
-  const Tensor grad = Of({3}, {1, 2, 4});
-  for (const char* reduction : {"none", "add"}) {
-    RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
-    const auto grads =
-        RunOp("scatter_elements_grad",
-              {{"X", x}, {"Index", index}, {"Updates", x}, {"Out@GRAD", grad}},
-              {{"reduction", std::string(reduction)}}, options);
-    const bool add = *reduction == 'a';
-    EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(),
-              add ? (Floats{1, 2, 4}) : (Floats{0, 2, 0}));
-    EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(),
-              add ? (Floats{4, 1, 4}) : (Floats{0, 1, 4}));
-  }
-  RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
-  const auto grads = RunOp(
-      "scatter_elements_grad",
-      {{"X", x}, {"Index", index}, {"Updates", x}, {"Out@GRAD", grad}},
-      {{"reduction", std::string("add")}, {"include_self", false}}, options);
-  EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{0, 2, 0}));
-  EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(), (Floats{4, 1, 4}));
 }
 
 // Elements 0 and 2 of X have the updates 0, 2, 2 and 3; element 1 has none.

@@ -35,26 +35,6 @@ Tensor NdScatter(const Tensor& x,
                {{"reduction", reduction}})["Out"];
 }
 
-TEST(GatherNd, PicksElementsAndSlices) {
-  const Tensor x = NdOf({2, 3}, {0, 1, 2, 10, 11, 12});
-  EXPECT_EQ(NdGather(x, NdIndex({2, 2}, {1, -1, 0, 1})).ToVector<float>(),
-            (Floats{12, 1}));
-  const Tensor rows = NdGather(x, NdIndex({2, 1, 1}, {-1, 0}));
-  EXPECT_EQ(rows.dims(), DDim({2, 1, 3}));
-  EXPECT_EQ(rows.ToVector<float>(), (Floats{10, 11, 12, 0, 1, 2}));
-  EXPECT_EQ(NdGather(x, NdIndex({2}, {1, 0})).dims(), DDim());
-}
-
-TEST(GatherNd, LooksAtEachPlaceOfTheBatchByItself) {
-  const Tensor x = NdOf({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
-  const Tensor out = NdGather(x, NdIndex({2, 1}, {1, 0}), 1);
-  EXPECT_EQ(out.dims(), DDim({2, 2}));
-  EXPECT_EQ(out.ToVector<float>(), (Floats{2, 3, 4, 5}));
-  const Tensor both =
-      NdGather(x, Tensor::FromVector<int32_t>({2, 2, 1}, {1, 1, 0, -1}), 2);
-  EXPECT_EQ(both.ToVector<float>(), (Floats{1, 3, 4, 7}));
-}
-
 TEST(GatherNd, RefusesAnIndexOutOfRange) {
   const Tensor x = NdOf({2, 3}, {0, 1, 2, 10, 11, 12});
   ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
@@ -119,50 +99,12 @@ TEST(Nd, InferWhatIsKnown) {
             DDim({-1, 3}));
 }
 
-TEST(ScatterNd, ReplacesSlicesAndTheLastUpdateCounts) {
-  const Tensor x = NdOf({3, 2}, {0, 1, 2, 3, 4, 5});
-  const Tensor out = NdScatter(x, NdIndex({3, 1}, {2, 0, -1}),
-                               NdOf({3, 2}, {10, 11, 12, 13, 14, 15}));
-  EXPECT_EQ(out.ToVector<float>(), (Floats{12, 13, 2, 3, 14, 15}));
-}
-
-TEST(ScatterNd, CombinesUpdatesWithWhatIsThere) {
-  const Tensor x = NdOf({2, 2}, {1, 2, 3, 4});
-  const Tensor index = NdIndex({3, 2}, {0, 1, 0, 1, 1, 0});
-  const Tensor updates = NdOf({3}, {5, -6, 7});
-  const auto run = [&](const char* reduction) {
-    return NdScatter(x, index, updates, reduction).ToVector<float>();
-  };
-  EXPECT_EQ(run("add"), (Floats{1, 1, 10, 4}));
-  EXPECT_EQ(run("mul"), (Floats{1, -60, 21, 4}));
-  EXPECT_EQ(run("max"), (Floats{1, 5, 7, 4}));
-  EXPECT_EQ(run("min"), (Floats{1, -6, 3, 4}));
-}
-
 TEST(ScatterNd, RefusesAnIndexOutOfRange) {
   ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
               {"scatter_nd: input Index[0, 1] = 2", "[-2, 2)", "dim 1"}, [&] {
                 NdScatter(NdOf({2, 2}, {1, 2, 3, 4}), NdIndex({1, 2}, {0, 2}),
                           NdOf({1}, {0}));
               });
-}
-
-TEST(ScatterNd, HasGradientsWhereItReplacesOrAdds) {
-  const Tensor grad = NdOf({2, 2}, {1, 2, 4, 8});
-  for (const char* reduction : {"none", "add"}) {
-    RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
-    const auto grads = RunOp("scatter_nd_grad",
-                             {{"X", grad},
-                              {"Index", NdIndex({2, 1}, {1, -1})},
-                              {"Updates", grad},
-                              {"Out@GRAD", grad}},
-                             {{"reduction", std::string(reduction)}}, options);
-    const bool add = *reduction == 'a';
-    EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(),
-              add ? (Floats{1, 2, 4, 8}) : (Floats{1, 2, 0, 0}));
-    EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(),
-              add ? (Floats{4, 8, 4, 8}) : (Floats{0, 0, 4, 8}));
-  }
 }
 
 }  // namespace

@@ -23,18 +23,6 @@ Tensor OneHot(const Tensor& x, int64_t depth, int64_t axis = -1) {
                {{"depth", depth}, {"axis", axis}})["Out"];
 }
 
-TEST(OneHot, HasARowForEachIndex) {
-  const Tensor x = Tensor::FromVector<int64_t>({2}, {2, 0});
-  const Tensor out = OneHot(x, 3);
-  EXPECT_EQ(out.dims(), DDim({2, 3}));
-  EXPECT_EQ(out.ToVector<float>(), (Floats{-1, -1, 7, 7, -1, -1}));
-  const Tensor columns = OneHot(x, 3, 0);
-  EXPECT_EQ(columns.dims(), DDim({3, 2}));
-  EXPECT_EQ(columns.ToVector<float>(), (Floats{-1, 7, -1, -1, 7, -1}));
-  EXPECT_EQ(OneHot(Tensor::FromVector<int32_t>({}, {1}), 2).ToVector<float>(),
-            (Floats{-1, 7}));
-}
-
 TEST(OneHot, CountsFromTheEndAndLeavesOutWhatIsOutside) {
   const Tensor x = Tensor::FromVector<int64_t>(
       {4}, {-1, -4, 3, std::numeric_limits<int64_t>::min()});

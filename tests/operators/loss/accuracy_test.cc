@@ -5,8 +5,6 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run/run_op.h"
-
 namespace sluice {
 namespace {
 
@@ -15,32 +13,6 @@ using ::sluice::testing::InferOpShapes;
 
 void Infer(const DDim& indices, const DDim& label) {
   InferOpShapes("accuracy", {{"Indices", indices}, {"Label", label}});
-}
-
-TEST(AccuracyTest, CountsRowsWithTheLabelAmongThePredicted) {
-  auto out =
-      RunOp("accuracy",
-            {{"Indices",
-              Tensor::FromVector<int64_t>({4, 2}, {1, 2, 3, 3, 9, 0, 5, 6})},
-             {"Label", Tensor::FromVector<int64_t>({4, 1}, {2, 3, 1, 6})}});
-  EXPECT_EQ(out["Accuracy"].ToVector<float>(), std::vector<float>({0.75F}));
-  EXPECT_EQ(out["Correct"].ToVector<int32_t>(), std::vector<int32_t>({3}));
-  EXPECT_EQ(out["Total"].ToVector<int32_t>(), std::vector<int32_t>({4}));
-}
-
-TEST(AccuracyTest, TakesInt32LabelsInOneDim) {
-  auto out = RunOp("accuracy",
-                   {{"Indices", Tensor::FromVector<int32_t>({3, 1}, {1, 2, 3})},
-                    {"Label", Tensor::FromVector<int32_t>({3}, {1, 0, 0})}});
-  EXPECT_EQ(out["Accuracy"].ToVector<float>(),
-            std::vector<float>({static_cast<float>(1.0 / 3)}));
-}
-
-TEST(AccuracyTest, PredictingNothingIsNeverRight) {
-  auto out =
-      RunOp("accuracy", {{"Indices", Tensor::FromVector<int64_t>({2, 0}, {})},
-                         {"Label", Tensor::FromVector<int64_t>({2}, {1, 0})}});
-  EXPECT_EQ(out["Accuracy"].ToVector<float>(), std::vector<float>({0}));
 }
 
 TEST(AccuracyTest, RefusesNoRows) {

@@ -6,8 +6,6 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run/run_op.h"
-
 namespace sluice {
 namespace {
 
@@ -15,18 +13,6 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-
-TEST(Concat, JoinsAlongAnyDimension) {
-  const Tensor a = Tensor::FromVector<float>({2, 1}, {1, 2});
-  const Tensor b = Tensor::FromVector<float>({2, 2}, {3, 4, 5, 6});
-  const auto join = [&](const Tensor& x, const Tensor& y, int64_t axis) {
-    return RunOp("concat", {{"X", x}, {"X", y}}, {{"axis", axis}})["Out"];
-  };
-  EXPECT_EQ(join(a, b, 1).ToVector<float>(),
-            (std::vector<float>{1, 3, 4, 2, 5, 6}));
-  EXPECT_EQ(join(a, b, -1).dims(), DDim({2, 3}));
-  EXPECT_EQ(join(a, a, 0).ToVector<float>(), (std::vector<float>{1, 2, 1, 2}));
-}
 
 TEST(Concat, InfersWhatIsKnown) {
   EXPECT_EQ(InferOpShapes("concat", {{"X", {-1, 2}}, {"X", {3, 2}}}).at("Out"),

@@ -40,61 +40,6 @@ void ExpectRefused(std::string_view check,
   ExpectError(code, check, fragments, [&] { Crop(inputs, attributes); });
 }
 
-TEST(CropTest, TakesTheBoxByAttributes) {
-  const Tensor out = Crop({{"X", Numbers({3, 4})}},
-                          {{"offsets", Ints{1, 1}}, {"shape", Ints{2, 3}}});
-  EXPECT_EQ(out.dims(), DDim({2, 3}));
-  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({5, 6, 7, 9, 10, 11}));
-}
-
-TEST(CropTest, OffsetsLeftOutAre0) {
-  const Tensor out = Crop({{"X", Numbers({3, 4})}}, {{"shape", Ints{1, 2}}});
-  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({0, 1}));
-}
-
-TEST(CropTest, ASizeOfMinus1GoesToTheEnd) {
-  const Tensor out = Crop({{"X", Numbers({3, 4})}},
-                          {{"offsets", Ints{1, 2}}, {"shape", Ints{-1, -1}}});
-  EXPECT_EQ(out.dims(), DDim({2, 2}));
-  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({6, 7, 10, 11}));
-}
-
-TEST(CropTest, TakesOnlyTheShapeOfY) {
-  const Tensor out =
-      Crop({{"X", Numbers({3, 4})}, {"Y", Numbers<int64_t>({1, 2})}},
-           {{"offsets", Ints{2, 0}}});
-  EXPECT_EQ(out.ToVector<float>(), std::vector<float>({8, 9}));
-}
-
-TEST(CropTest, TakesOffsetsOfBothIndexTypes) {
-  const Inputs x = {{"X", Numbers<uint8_t>({3, 4})}};
-  const AttributeMap shape = {{"shape", Ints{2, 2}}};
-  Inputs with32 = x;
-  with32.emplace_back("Offsets", Tensor::FromVector<int32_t>({2}, {1, 2}));
-  EXPECT_EQ(Crop(with32, shape).ToVector<uint8_t>(),
-            std::vector<uint8_t>({6, 7, 10, 11}));
-  Inputs with64 = x;
-  with64.emplace_back("Offsets", Tensor::FromVector<int64_t>({2}, {0, 1}));
-  EXPECT_EQ(Crop(with64, shape).ToVector<uint8_t>(),
-            std::vector<uint8_t>({1, 2, 5, 6}));
-}
-
-TEST(CropTest, TakesAScalar) {
-  EXPECT_EQ(Crop({{"X", Numbers({})}}, {}).ToVector<float>(),
-            std::vector<float>({0}));
-}
-
-TEST(CropTest, SizesOf0GiveAnEmptyBox) {
-  for (const DDim& dims : {DDim{0, 3}, DDim{3, 0}}) {
-    EXPECT_EQ(Crop({{"X", Numbers(dims)}}, {{"shape", Ints{-1, -1}}}).dims(),
-              dims);
-  }
-  EXPECT_EQ(Crop({{"X", Numbers({2, 3})}},
-                 {{"offsets", Ints{2, 3}}, {"shape", Ints{0, 0}}})
-                .dims(),
-            DDim({0, 0}));
-}
-
 TEST(CropTest, RefusesABoxPastTheEnd) {
   ExpectRefused("crop.offset_range",
                 {"crop: offsets[1] + shape[1] = 11 is past the end of input X "
@@ -191,22 +136,6 @@ TEST(CropTest, InfersWhatIsKnown) {
             DDim({-1, 8, 6}));
   EXPECT_EQ(InferOpShapes("crop", {{"X", {4, 4}}, {"Y", {2, -1}}})["Out"],
             DDim({2, -1}));
-}
-
-TEST(CropGradTest, PutsTheGradientWhereXWasCut) {
-  const Tensor grad =
-      RunOp("crop_grad",
-            {{"X", Numbers({2, 3})},
-             {"Out@GRAD", Tensor::FromVector<float>({1, 2}, {7, 8})}},
-            {{"offsets", Ints{1, 1}}, {"shape", Ints{1, 2}}})["X@GRAD"];
-  EXPECT_EQ(grad.ToVector<float>(), std::vector<float>({0, 0, 0, 0, 7, 8}));
-}
-
-TEST(CropGradTest, IsZeroForAnEmptyBox) {
-  const Tensor grad = RunOp(
-      "crop_grad", {{"X", Numbers({2, 1})}, {"Out@GRAD", Numbers({0, 1})}},
-      {{"shape", Ints{0, 1}}})["X@GRAD"];
-  EXPECT_EQ(grad.ToVector<float>(), std::vector<float>({0, 0}));
 }
 
 TEST(CropGradTest, RefusesAGradientOfAnotherShape) {

@@ -23,72 +23,6 @@ Tensor Gather(const Tensor& x, const Tensor& index, int64_t axis = 0) {
   return RunOp("gather", {{"X", x}, {"Index", index}}, {{"axis", axis}})["Out"];
 }
 
-TEST(GatherTest, PicksRows) {
-  const Tensor x = Tensor::FromVector<float>({3, 2}, {0, 1, 10, 11, 20, 21});
-  const Tensor out = Gather(x, Index({4}, {2, 0, 0, 1}));
-  EXPECT_EQ(out.dims(), DDim({4, 2}));
-  EXPECT_EQ(out.ToVector<float>(),
-            std::vector<float>({20, 21, 0, 1, 0, 1, 10, 11}));
-}
-
-TEST(GatherTest, PicksAlongAnyAxis) {
-  const Tensor x = Tensor::FromVector<int8_t>({2, 3, 2}, {0, 1, 2, 3, 4, 5,  //
-                                                          6, 7, 8, 9, 10, 11});
-  const std::vector<int8_t> middle = {4, 5, 0, 1, 10, 11, 6, 7};
-  EXPECT_EQ(Gather(x, Index({2}, {2, 0}), 1).ToVector<int8_t>(), middle);
-  EXPECT_EQ(Gather(x, Index({2}, {2, 0}), -2).ToVector<int8_t>(), middle);
-  const Tensor last = Gather(x, Index({1}, {1}), 2);
-  EXPECT_EQ(last.dims(), DDim({2, 3, 1}));
-  EXPECT_EQ(last.ToVector<int8_t>(), std::vector<int8_t>({1, 3, 5, 7, 9, 11}));
-}
-
-TEST(GatherTest, TheShapeOfIndexTakesThePlaceOfTheAxis) {
-  const Tensor labels = Tensor::FromVector<int64_t>({3}, {7, 8, 9});
-  const Tensor out = Gather(labels, Index({2, 1}, {2, 1}));
-  EXPECT_EQ(out.dims(), DDim({2, 1}));
-  EXPECT_EQ(out.ToVector<int64_t>(), std::vector<int64_t>({9, 8}));
-  EXPECT_EQ(Gather(labels, Index({}, {1})).dims(), DDim({}));
-}
-
-TEST(GatherTest, NegativeIndicesCountFromTheEnd) {
-  const Tensor x = Tensor::FromVector<double>({3}, {5, 6, 7});
-  EXPECT_EQ(Gather(x, Index({3}, {-1, -3, 1})).ToVector<double>(),
-            std::vector<double>({7, 5, 6}));
-}
-
-TEST(GatherTest, TakesInt32Indices) {
-  const Tensor x = Tensor::FromVector<double>({2}, {5, 6});
-  const Tensor index = Tensor::FromVector<int32_t>({3}, {1, 0, 1});
-  EXPECT_EQ(Gather(x, index).ToVector<double>(),
-            std::vector<double>({6, 5, 6}));
-}
-
-TEST(GatherTest, GathersManySlicesOnSeveralThreads) {
-  std::vector<float> values(2 * 1000 * 3);
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i);
-  }
-  const Tensor x = Tensor::FromVector(DDim({2, 1000, 3}), values);
-  std::vector<int64_t> index(9001);
-  for (size_t i = 0; i < index.size(); ++i) {
-    index[i] = static_cast<int64_t>(i * 37 % 1000);
-  }
-  const std::vector<float> out =
-      Gather(x, Index({9001}, index), 1).ToVector<float>();
-  for (size_t outer = 0; outer < 2; ++outer) {
-    for (size_t i = 0; i < index.size(); ++i) {
-      ASSERT_EQ(out[(outer * 9001 + i) * 3 + 2],
-                values[(outer * 1000 + index[i]) * 3 + 2]);
-    }
-  }
-}
-
-TEST(GatherTest, SizesOf0GiveAnEmptyResult) {
-  const Tensor x = Tensor::FromVector<float>({2, 0}, {});
-  EXPECT_EQ(Gather(x, Index({3}, {0, 1, 0})).dims(), DDim({3, 0}));
-  EXPECT_EQ(Gather(x, Index({0}, {}), 1).dims(), DDim({2, 0}));
-}
-
 TEST(GatherTest, RefusesAnIndexPastTheEnd) {
   const Tensor x = Tensor::FromVector<float>({3, 1}, {1, 2, 3});
   ExpectError(ErrorCode::kOutOfRange, "gather.index_range_at_run",
@@ -121,16 +55,6 @@ TEST(GatherTest, RefusesAResultOfTooManyDims) {
     InferOpShapes("gather",
                   {{"X", {1, 1, 1, 1, 1}}, {"Index", {1, 1, 1, 1, 1}}});
   });
-}
-
-TEST(GatherGradTest, AddsUpWhatWasPickedTwice) {
-  const Tensor x = Tensor::FromVector<float>({3, 1}, {0, 0, 0});
-  const Tensor grad = Tensor::FromVector<float>({3, 1}, {1, 2, 4});
-  EXPECT_EQ(RunOp("gather_grad", {{"X", x},
-                                  {"Index", Index({3}, {2, 0, 2})},
-                                  {"Out@GRAD", grad}})["X@GRAD"]
-                .ToVector<float>(),
-            (std::vector<float>{2, 0, 5}));
 }
 
 TEST(GatherGradTest, RefusesIndicesAndShapesThatDoNotFit) {

@@ -56,23 +56,6 @@ IndexMapNumbers Pad(int64_t before, int64_t after, const char* mode) {
                {{"pads", Ints{before, after}}, {"mode", mode}, {"value", 9.0}});
 }
 
-TEST(Pad, FillsByItsMode) {
-  EXPECT_EQ(Pad(2, 1, "constant"), (IndexMapNumbers{9, 9, 1, 2, 3, 9}));
-  EXPECT_EQ(Pad(2, 1, "edge"), (IndexMapNumbers{1, 1, 1, 2, 3, 3}));
-  EXPECT_EQ(Pad(4, 5, "reflect"),
-            (IndexMapNumbers{1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3,  //
-                             2}));
-  EXPECT_EQ(Pad(4, 2, "wrap"), (IndexMapNumbers{3, 1, 2, 3, 1, 2, 3, 1, 2}));
-}
-
-TEST(Pad, WrapsOneOfSeveralAxes) {
-  const Tensor x =
-      Tensor::FromVector<int32_t>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_EQ(Apply("pad", x,
-                  {{"axes", Ints{2}}, {"pads", Ints{0, 1}}, {"mode", "wrap"}}),
-            (IndexMapNumbers{1, 2, 1, 3, 4, 3, 5, 6, 5, 7, 8, 7}));
-}
-
 TEST(Pad, RemovesWhatIsNegative) {
   for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
     EXPECT_EQ(Pad(-1, -1, mode), IndexMapNumbers{2}) << mode;
@@ -82,31 +65,6 @@ TEST(Pad, RemovesWhatIsNegative) {
   EXPECT_EQ(Pad(-1, 3, "wrap"), (IndexMapNumbers{2, 3, 2, 3, 2}));
   EXPECT_EQ(Pad(3, -1, "wrap"), (IndexMapNumbers{2, 1, 2, 1, 2}));
   EXPECT_EQ(Pad(-3, 1, "constant"), (IndexMapNumbers{9}));
-}
-
-TEST(Pad, FillsWhatHasNoElements) {
-  const Tensor none = Tensor::FromVector<int32_t>({0}, {});
-  EXPECT_EQ(Apply("pad", none, {{"pads", Ints{1, 1}}, {"value", 7.0}}),
-            (IndexMapNumbers{7, 7}));
-}
-
-TEST(Expand, RepeatsDimsOfSize1AndAddsDims) {
-  const Tensor x = Tensor::FromVector<int32_t>({2, 1}, {1, 2});
-  const Tensor out =
-      RunOp("expand", {{"X", x}}, {{"shape", Ints{2, 1, 3}}})["Out"];
-  EXPECT_EQ(out.dims(), DDim({2, 2, 3}));
-  EXPECT_EQ(out.ToVector<int32_t>(),
-            (IndexMapNumbers{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
-  EXPECT_EQ(Apply("expand", x, {{"shape", Ints{}}}), (IndexMapNumbers{1, 2}));
-}
-
-TEST(Tile, RepeatsEachDim) {
-  const Tensor x = Tensor::FromVector<int32_t>({2, 2}, {1, 2, 3, 4});
-  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{1, 2}}}),
-            (IndexMapNumbers{1, 2, 1, 2, 3, 4, 3, 4}));
-  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{2, 1}}}),
-            (IndexMapNumbers{1, 2, 3, 4, 1, 2, 3, 4}));
-  EXPECT_EQ(Apply("tile", x, {{"repeats", Ints{0, 1}}}), IndexMapNumbers());
 }
 
 TEST(IndexMap, UnknownSizesStayUnknown) {
@@ -219,16 +177,6 @@ TEST(Tile, RefusesListsThatDoNotFit) {
           {"repeats has 2", "[3]"});
   Refuses("tile", {3}, {{"repeats", Ints{kIndexMapMax}}}, "tile.overflow",
           {"repeats[0]", "dim 0", "[3]"});
-}
-
-TEST(Roll, MovesElementsAroundTheEnds) {
-  const Tensor x = Tensor::FromVector<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
-  const auto roll = [&](const Ints& shifts, const Ints& axis) {
-    return Apply("roll", x, {{"shifts", shifts}, {"axis", axis}});
-  };
-  EXPECT_EQ(roll({1}, {1}), (IndexMapNumbers{3, 1, 2, 6, 4, 5}));
-  EXPECT_EQ(roll({-1, 1}, {-1, 0}), (IndexMapNumbers{5, 6, 4, 2, 3, 1}));
-  EXPECT_EQ(roll({1, 1}, {1, 1}), (IndexMapNumbers{2, 3, 1, 5, 6, 4}));
 }
 
 TEST(Roll, RefusesListsThatDoNotFit) {

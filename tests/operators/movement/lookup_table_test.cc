@@ -24,12 +24,6 @@ Tensor Lookup(const DDim& dims,
                attributes)["Out"];
 }
 
-TEST(LookupTable, PicksRows) {
-  const Tensor out = Lookup({2}, {2, 0});
-  EXPECT_EQ(out.dims(), DDim({2, 2}));
-  EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{5, 6, 1, 2}));
-}
-
 TEST(LookupTable, ALastDimensionOf1IsNoDimensionOfOut) {
   EXPECT_EQ(Lookup({2, 1}, {2, 0}).dims(), DDim({2, 2}));
   EXPECT_EQ(Lookup({1}, {2}).dims(), DDim({1, 2}));

@@ -19,10 +19,6 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 
-Tensor Transpose(const Tensor& x, const Ints& axis) {
-  return RunOp("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
-}
-
 DDim TransposeInferred(const DDim& x, const Ints& axis) {
   return InferOpShapes("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
 }
@@ -33,39 +29,6 @@ void ExpectTransposeRefused(std::string_view check,
                             const Ints& axis) {
   ExpectError(ErrorCode::kInvalidArgument, check, fragments,
               [&] { TransposeInferred(x, axis); });
-}
-
-TEST(TransposeTest, TurnsAMatrix) {
-  const Tensor x = Tensor::FromVector<double>({2, 3}, {1, 2, 3, 4, 5, 6});
-  const Tensor out = Transpose(x, {1, 0});
-  EXPECT_EQ(out.dims(), DDim({3, 2}));
-  EXPECT_EQ(out.ToVector<double>(), std::vector<double>({1, 4, 2, 5, 3, 6}));
-}
-
-TEST(TransposeTest, PermutesLikeAnIndexLoop) {
-  const Ints sizes = {3, 34, 5, 40};
-  std::vector<int32_t> values(3 * 34 * 5 * 40);
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<int32_t>(i);
-  }
-  const Tensor x = Tensor::FromVector(DDim(sizes), values);
-  const Ints strides = {34 * 5 * 40, 5 * 40, 40, 1};
-  for (const Ints& axis : {Ints{0, 1, 2, 3}, Ints{0, 3, 1, 2}, Ints{3, 2, 1, 0},
-                           Ints{1, 0, 2, 3}, Ints{0, 1, 3, 2}}) {
-    const std::vector<int32_t> out = Transpose(x, axis).ToVector<int32_t>();
-    size_t at = 0;
-    for (int64_t a = 0; a < sizes[axis[0]]; ++a) {
-      for (int64_t b = 0; b < sizes[axis[1]]; ++b) {
-        for (int64_t c = 0; c < sizes[axis[2]]; ++c) {
-          for (int64_t d = 0; d < sizes[axis[3]]; ++d) {
-            ASSERT_EQ(out[at++], a * strides[axis[0]] + b * strides[axis[1]] +
-                                     c * strides[axis[2]] +
-                                     d * strides[axis[3]]);
-          }
-        }
-      }
-    }
-  }
 }
 
 // Every kernel of every dtype, including oneDNN's code for blocks of 8 and 16:
@@ -101,11 +64,6 @@ TEST(TransposeTest, EveryKernelKeepsEveryBit) {
       }
     }
   }
-}
-
-TEST(TransposeTest, SizesOf0GiveAnEmptyResult) {
-  const Tensor x = Tensor::FromVector<float>({2, 0}, {});
-  EXPECT_EQ(Transpose(x, {1, 0}).dims(), DDim({0, 2}));
 }
 
 TEST(TransposeTest, InfersWhatIsKnown) {

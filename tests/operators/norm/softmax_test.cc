@@ -24,30 +24,9 @@ std::vector<float> Softmax(const std::vector<float>& x, int64_t axis = -1) {
       .ToVector<float>();
 }
 
-TEST(Softmax, SumsTo1AlongTheAxis) {
-  EXPECT_EQ(Softmax({3, 3}, 1), (std::vector<float>{0.5F, 0.5F}));
-  EXPECT_EQ(Softmax({3, 3}, -2), (std::vector<float>{0.5F, 0.5F}));
-  EXPECT_EQ(Softmax({3, 3}, -1), (std::vector<float>{1, 1}));
-}
-
-TEST(Softmax, LargeValuesDoNotOverflow) {
-  EXPECT_EQ(Softmax({1e30F, -1e30F}, 1), (std::vector<float>{1, 0}));
-  EXPECT_EQ(Softmax({1000, 1000}, 1), (std::vector<float>{0.5F, 0.5F}));
-}
-
 TEST(Softmax, MinusInfinityHasNoPart) {
   EXPECT_EQ(Softmax({0, -kInfinity, 0}, 1),
             (std::vector<float>{0.5F, 0, 0.5F}));
-}
-
-TEST(Softmax, NanMakesAllNan) {
-  for (const int64_t size : {2, 17, 40}) {
-    std::vector<float> x(size, 1);
-    x[1] = std::nanf("");
-    for (const float value : Softmax(x, 1)) {
-      EXPECT_TRUE(std::isnan(value));
-    }
-  }
 }
 
 // The choice of a kernel must not decide whether a NaN is seen.

@@ -25,19 +25,6 @@ auto RunAdam(const Tensor& param,
                attributes);
 }
 
-// Without bias the first step has the length of the learning rate, for any
-// gradient.
-TEST(Adam, TheFirstStepIsTheLearningRate) {
-  for (const double grad : {1e-3, -7.0, 1e5}) {
-    const auto d = DType::kFloat64;
-    auto out = RunAdam(One(d, 1), One(d, grad));
-    EXPECT_NEAR(out["ParamOut"].data<double>()[0],
-                1 - std::copysign(0.01, grad), 1e-6);
-    EXPECT_DOUBLE_EQ(out["Beta1PowOut"].data<double>()[0], 0.81);
-    EXPECT_DOUBLE_EQ(out["Beta2PowOut"].data<double>()[0], 0.998001);
-  }
-}
-
 TEST(Adam, RefusesWhatCannotBe) {
   const auto d = DType::kFloat64;
   const Tensor one = One(d, 1);

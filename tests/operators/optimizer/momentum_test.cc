@@ -8,46 +8,6 @@
 namespace sluice::testing {
 namespace {
 
-// Two steps of a scalar from 1, with gradients 1 and 2; mu = rate = 0.5.
-std::vector<double> TwoSteps(const AttributeMap& more) {
-  AttributeMap attributes = more;
-  attributes["mu"] = 0.5;
-  const auto d = DType::kFloat64;
-  auto param = One(d, 1);
-  auto velocity = One(d, 0);
-  for (const double grad : {1.0, 2.0}) {
-    auto out = RunOp("momentum",
-                     {{"Param", param},
-                      {"Grad", One(d, grad)},
-                      {"Velocity", velocity},
-                      {"LearningRate", One(d, 0.5)}},
-                     attributes);
-    param = out["ParamOut"];
-    velocity = out["VelocityOut"];
-  }
-  return {param.data<double>()[0], velocity.data<double>()[0]};
-}
-
-TEST(Momentum, KeepsAVelocity) {
-  // Velocity 1, then 2.5; the parameter 0.5, then -0.75.
-  EXPECT_EQ(TwoSteps({}), (std::vector<double>{-0.75, 2.5}));
-}
-
-TEST(Momentum, NesterovLooksAhead) {
-  // The parameter 1 - 0.5 * 1.5 = 0.25, then 0.25 - 0.5 * 3.25.
-  EXPECT_EQ(TwoSteps({{"use_nesterov", true}}),
-            (std::vector<double>{-1.375, 2.5}));
-}
-
-TEST(Momentum, DecaysTheParameter) {
-  // Gradients 1 + 1 and 2 + 0; the velocity 2, then 3.
-  const std::string l2 = "l2_decay";
-  EXPECT_EQ(
-      TwoSteps({{"regularization_method", l2}, {"regularization_coeff", 1.0}}),
-      (std::vector<double>{-1.5, 3}));
-  EXPECT_EQ(TwoSteps({{"regularization_coeff", 1.0}}), TwoSteps({}));
-}
-
 TEST(Momentum, RefusesOtherShapesAndMethods) {
   const auto d = DType::kFloat64;
   const auto run = [&](const Tensor& velocity, const std::string& method) {

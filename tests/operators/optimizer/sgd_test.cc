@@ -3,7 +3,6 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
 
 namespace sluice::testing {
@@ -12,32 +11,6 @@ namespace {
 Tensor Vector(const std::vector<float>& values) {
   return Tensor::FromVector<float>({static_cast<int64_t>(values.size())},
                                    values);
-}
-
-TEST(Sgd, StepsDownTheGradient) {
-  EXPECT_EQ(RunOp("sgd", {{"Param", Vector({1, 2})},
-                          {"Grad", Vector({4, -8})},
-                          {"LearningRate", Vector({0.25F})}})["ParamOut"]
-                .ToVector<float>(),
-            (std::vector<float>{0, 4}));
-}
-
-TEST(Sgd, UpdatesAParameterInItsScope) {
-  Program program;
-  program.Persistable("w", DType::kFloat32, {2});
-  program.Persistable("rate", DType::kFloat32, {1});
-  program.Data("g", DType::kFloat32, {2});
-  program.AppendOp(
-      "sgd", {{"Param", {"w"}}, {"Grad", {"g"}}, {"LearningRate", {"rate"}}},
-      {}, {}, {{"ParamOut", {"w"}}});
-  Executor executor;
-  *executor.scope().Var("w").GetMutable<Tensor>() = Vector({1, 2});
-  *executor.scope().Var("rate").GetMutable<Tensor>() = Vector({0.5F});
-  for (int step = 0; step < 3; ++step) {
-    executor.Run(program, {{"g", Vector({2, -2})}}, {});
-  }
-  EXPECT_EQ(executor.scope().FindVar("w")->Get<Tensor>()->ToVector<float>(),
-            (std::vector<float>{-2, 5}));
 }
 
 TEST(Sgd, RefusesOtherShapes) {

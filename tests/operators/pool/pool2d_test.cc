@@ -43,23 +43,6 @@ void ExpectRefused(const std::string& check_id,
               [&] { OutDims(x, attributes); });
 }
 
-TEST(Pool2d, TakesTheMaximumOfEachWindow) {
-  EXPECT_EQ(Pool({1, 1, 2, 4}, {1, 2, 8, 4, 5, 3, 7, 6},
-                 {{"ksize", Ints{2, 2}}, {"strides", Ints{2, 2}}}),
-            (Floats{5, 8}));
-}
-
-TEST(Pool2d, AveragesWhatIsInsideOrAll) {
-  const Floats x = {1, 2, 3, 4};
-  AttributeMap attributes = {{"ksize", Ints{2, 2}},
-                             {"strides", Ints{2, 2}},
-                             {"paddings", Ints{1, 1}},
-                             {"pooling_type", kAvg}};
-  EXPECT_EQ(Pool({1, 1, 2, 2}, x, attributes), (Floats{1, 2, 3, 4}));
-  attributes["exclusive"] = false;
-  EXPECT_EQ(Pool({1, 1, 2, 2}, x, attributes), (Floats{0.25F, 0.5F, 0.75F, 1}));
-}
-
 TEST(Pool2d, CeilModeTakesWhatIsLeftOver) {
   AttributeMap attributes = {
       {"ksize", Ints{1, 2}}, {"strides", Ints{1, 2}}, {"ceil_mode", true}};
@@ -77,14 +60,6 @@ TEST(Pool2d, CeilModeTakesWhatIsLeftOver) {
                                    {"paddings", Ints{1, 0}},
                                    {"ceil_mode", true}}),
             DDim({1, 1, 1, 2}));
-}
-
-TEST(Pool2d, GlobalPoolingIsOneWindow) {
-  EXPECT_EQ(Pool({1, 2, 2, 1}, {1, 2, 3, 4},
-                 {{"global_pooling", true}, {"pooling_type", kAvg}}),
-            (Floats{1.5F, 3.5F}));
-  EXPECT_EQ(OutDims({-1, 3, -1, 5}, {{"global_pooling", true}}),
-            DDim({-1, 3, 1, 1}));
 }
 
 // Kernels with a tolerance of one rounding: a sum must not lose precision
@@ -206,14 +181,6 @@ TEST(Pool2dGrad, GoesToTheFirstMaximum) {
   EXPECT_EQ(PoolGrad({1, 3, 3, 1}, {0, 0, 0, 0, 0, 0, 0, 0, 0},
                      {{"ksize", Ints{2, 1}}, {"strides", Ints{2, 1}}}),
             (Floats{1, 0, 0, 1, 0, 0, 1, 0, 0}));
-}
-
-TEST(Pool2dGrad, AddsUpWhereWindowsOverlap) {
-  EXPECT_EQ(PoolGrad({1, 1, 1, 4}, {1, 3, 2, 0}, {{"ksize", Ints{1, 2}}}),
-            (Floats{0, 2, 1, 0}));
-  EXPECT_EQ(PoolGrad({1, 1, 1, 4}, {1, 3, 2, 0},
-                     {{"ksize", Ints{1, 2}}, {"pooling_type", kAvg}}),
-            (Floats{0.5F, 1, 1, 0.5F}));
 }
 
 TEST(Pool2dGrad, NeedsOutOnlyForMaxima) {

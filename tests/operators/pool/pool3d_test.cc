@@ -29,25 +29,6 @@ Floats Pool3dPool(const Floats& x, AttributeMap attributes) {
   return RunOp("pool3d", {{"X", Line(x)}}, attributes)["Out"].ToVector<float>();
 }
 
-TEST(Pool3d, DilatedWindowsSkipElements) {
-  AttributeMap attributes = {{"ksize", Ints{1, 1, 2}},
-                             {"dilations", Ints{1, 1, 2}}};
-  EXPECT_EQ(Pool3dPool({1, 9, 2, 8}, attributes), (Floats{2, 9}));
-  attributes["pooling_type"] = std::string("avg");
-  EXPECT_EQ(Pool3dPool({1, 9, 2, 8}, attributes), (Floats{1.5F, 8.5F}));
-}
-
-TEST(Pool3d, AveragesCountThePaddingButNothingPastIt) {
-  AttributeMap attributes = {
-      {"ksize", Ints{1, 1, 2}},    {"strides", Ints{1, 1, 2}},
-      {"paddings", Ints{0, 0, 1}}, {"pooling_type", std::string("avg")},
-      {"exclusive", false},        {"ceil_mode", true}};
-  // The windows are -1 to 0 and 1 to 2; a third would begin in the padding.
-  EXPECT_EQ(Pool3dPool({4, 6, 8}, attributes), (Floats{2, 7}));
-  attributes["paddings"] = Ints{0, 0, 0, 0, 0, 0};
-  EXPECT_EQ(Pool3dPool({4, 6, 8}, attributes), (Floats{5, 8}));
-}
-
 TEST(Pool3d, WindowsOfNothingHaveNoMaximum) {
   AttributeMap attributes = {{"ksize", Ints{1, 1, 2}},
                              {"dilations", Ints{1, 1, 4}},

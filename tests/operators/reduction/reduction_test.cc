@@ -32,32 +32,6 @@ std::vector<T> Reduce(const std::string& op,
   return RunOp(op, {{"X", values}}, attributes).at("Out").ToVector<T>();
 }
 
-TEST(Reduction, EachComputesWhatItsNameSays) {
-  const std::vector<float> x = {3, -4, 0, 1};
-  const auto one = [&](const char* op) { return Reduce<float>(op, {4}, x)[0]; };
-  EXPECT_EQ(one("reduce_sum"), 0);
-  EXPECT_EQ(one("reduce_mean"), 0);
-  EXPECT_EQ(one("reduce_max"), 3);
-  EXPECT_EQ(one("reduce_min"), -4);
-  EXPECT_EQ(one("reduce_prod"), 0);
-  EXPECT_EQ(one("reduce_l1"), 8);
-  EXPECT_FLOAT_EQ(one("reduce_l2"), std::sqrt(26.0F));
-  EXPECT_EQ(one("reduce_sum_square"), 26);
-  EXPECT_EQ(one("reduce_log_sum"), -std::numeric_limits<float>::infinity());
-  EXPECT_FLOAT_EQ(one("reduce_log_sum_exp"),
-                  std::log(std::exp(3.0F) + std::exp(-4.0F) + 1 + std::exp(1)));
-  const std::vector<bool> flags = {true, false, true, true};
-  const AttributeMap rows = {{"dim", Ints{1}}};
-  EXPECT_EQ(Reduce<bool>("reduce_all", {2, 2}, flags, rows),
-            (std::vector<bool>{false, true}));
-  EXPECT_EQ(Reduce<bool>("reduce_any", {2, 2}, flags, rows),
-            (std::vector<bool>{true, true}));
-  EXPECT_EQ(Reduce<bool>("reduce_min", {2, 2}, flags, rows),
-            (std::vector<bool>{false, true}));
-  EXPECT_EQ(Reduce<bool>("reduce_max", {2, 2}, flags, rows),
-            (std::vector<bool>{true, true}));
-}
-
 TEST(Reduction, OfNothing) {
   const auto nothing = [](const char* op) {
     return Reduce<float>(op, {0}, {})[0];
@@ -85,18 +59,6 @@ TEST(Reduction, IntegersWrapAroundAndKeepTheirDigits) {
   EXPECT_EQ(Reduce<int64_t>("reduce_prod", {2}, {large, 4})[0], 4);
 }
 
-TEST(Reduction, LogSumExpDoesNotOverflow) {
-  EXPECT_FLOAT_EQ(Reduce<float>("reduce_log_sum_exp", {2}, {1000, 1000})[0],
-                  1000 + std::log(2.0F));
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(
-      Reduce<float>("reduce_log_sum_exp", {3}, {1, kInfinity, kInfinity})[0],
-      kInfinity);
-  EXPECT_EQ(
-      Reduce<float>("reduce_log_sum_exp", {2}, {-kInfinity, -kInfinity})[0],
-      -kInfinity);
-}
-
 // The number of a NaN's neighbours decides which lane reads it, and when.
 TEST(Reduction, NaNWinsWhereverItIs) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -112,17 +74,6 @@ TEST(Reduction, NaNWinsWhereverItIs) {
       }
     }
   }
-}
-
-TEST(Reduction, EqualElementsShareTheGradient) {
-  const auto x = Tensor::FromVector<float>({4}, {1, 5, 5, 2});
-  const auto out = Tensor::FromVector<float>({}, {5});
-  const auto grad = Tensor::FromVector<float>({}, {3});
-  EXPECT_EQ(
-      RunOp("reduce_max_grad", {{"X", x}, {"Out", out}, {"Out@GRAD", grad}})
-          .at("X@GRAD")
-          .ToVector<float>(),
-      (std::vector<float>{0, 1.5, 1.5, 0}));
 }
 
 TEST(Reduction, TheGradientOfAProductKnowsZeros) {

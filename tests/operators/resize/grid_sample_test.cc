@@ -39,26 +39,6 @@ Floats Sample(const Floats& positions,
       .ToVector<float>();
 }
 
-TEST(GridSample, InterpolatesBetweenElements) {
-  EXPECT_EQ(Sample({-1, -0.5F, 0, 1}, "linear", "border", false),
-            (Floats{10, 15, 30, 80}));
-  EXPECT_EQ(Sample({-1, 0, 1}, "linear", "zeros", true), (Floats{10, 30, 80}));
-  EXPECT_EQ(Sample({-0.8F, 0.1F, 0.9F}, "nearest", "zeros", false),
-            (Floats{10, 40, 80}));
-}
-
-TEST(GridSample, WhatIsOutsideIsPadded) {
-  EXPECT_EQ(Sample({-1, -2, 9}, "linear", "zeros", false), (Floats{5, 0, 0}));
-  EXPECT_EQ(Sample({-2, 9}, "nearest", "border", false), (Floats{10, 80}));
-  // 1.5 elements to the left of the border, and 4 + 1.5 to the right.
-  EXPECT_EQ(Sample({-1.75F, 3.75F}, "nearest", "reflection", false),
-            (Floats{20, 20}));
-  const Floats reflected =
-      Sample({-1 - 2 / 3.0F, 3}, "linear", "reflection", true);
-  EXPECT_FLOAT_EQ(reflected[0], 20);
-  EXPECT_FLOAT_EQ(reflected[1], 10);
-}
-
 TEST(GridSample, PositionsMayBeAnything) {
   const float infinity = HUGE_VALF;
   const Floats positions = {std::nanf(""), infinity, -infinity, 3e38F};
@@ -87,41 +67,6 @@ TEST(GridSample, RefusesShapesThatDoNotFit) {
                           {{"X", {-1, 3, 4, 5}}, {"Grid", {2, 6, -1, 2}}})
                 .at("Out"),
             DDim({2, 3, 6, -1}));
-}
-
-// 10, 20, 40, 80 sampled at -0.5, between 10 and 20, and outside.
-TEST(GridSample, TheGradientOfAPositionIsTheSlope) {
-  const Tensor x = Tensor::FromVector<float>({1, 1, 1, 4}, {10, 20, 40, 80});
-  const auto grad_of = [&](const char* padding) {
-    return RunOp(
-        "grid_sample_grad",
-        {{"X", x},
-         {"Grid",
-          Tensor::FromVector<float>({1, 1, 2, 2}, {-0.5F, 0, 1.75F, 0})},
-         {"Out@GRAD", Tensor::FromVector<float>({1, 1, 1, 2}, {3, 1})}},
-        {{"padding_mode", std::string(padding)}},
-        {.outputs = {"X@GRAD", "Grid@GRAD"}});
-  };
-  auto grads = grad_of("border");
-  EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{1.5F, 1.5F, 0, 1}));
-  // Half of the length of X, times 20 - 10, times the gradient.
-  EXPECT_EQ(grads.at("Grid@GRAD").ToVector<float>(), (Floats{60, 0, 0, 0}));
-  // Mirrored to 2, and so in the other direction: from 40 to 80.
-  grads = grad_of("reflection");
-  EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{1.5F, 1.5F, 1, 0}));
-  EXPECT_EQ(grads.at("Grid@GRAD").ToVector<float>(), (Floats{60, 0, -80, 0}));
-}
-
-TEST(AffineGrid, TransformsAnEvenGrid) {
-  const Tensor theta = Tensor::FromVector<float>({1, 2, 3}, {1, 0, 0, 0, 2, 5});
-  const auto run = [&](bool align_corners) {
-    return RunOp("affine_grid", {{"Theta", theta}},
-                 {{"size", Ints{1, 9, 1, 2}}, {"align_corners", align_corners}})
-        .at("Out");
-  };
-  EXPECT_EQ(run(false).dims(), DDim({1, 1, 2, 2}));
-  EXPECT_EQ(run(false).ToVector<float>(), (Floats{-0.5F, 5, 0.5F, 5}));
-  EXPECT_EQ(run(true).ToVector<float>(), (Floats{-1, 5, 1, 5}));
 }
 
 TEST(AffineGrid, RefusesSizesThatDoNotFit) {

@@ -29,27 +29,6 @@ Doubles Resized(const Doubles& x, const AttributeMap& attributes) {
   return RunOp("resize", {{"X", row}}, attributes)["Out"].ToVector<double>();
 }
 
-Doubles Nearest(double scale, const char* coordinates, const char* rounding) {
-  return Resized({0, 1, 2, 3}, {{"scales", Doubles{scale}},
-                                {"coordinate_transformation_mode", coordinates},
-                                {"nearest_mode", rounding}});
-}
-
-TEST(Resize, TakesTheNearestElement) {
-  EXPECT_EQ(Nearest(2, "asymmetric", "floor"),
-            (Doubles{0, 0, 1, 1, 2, 2, 3, 3}));
-  EXPECT_EQ(Nearest(2, "asymmetric", "ceil"),
-            (Doubles{0, 1, 1, 2, 2, 3, 3, 3}));
-  EXPECT_EQ(Nearest(2, "asymmetric", "round_prefer_floor"),
-            (Doubles{0, 0, 1, 1, 2, 2, 3, 3}));
-  EXPECT_EQ(Nearest(2, "asymmetric", "round_prefer_ceil"),
-            (Doubles{0, 1, 1, 2, 2, 3, 3, 3}));
-  EXPECT_EQ(Nearest(0.5, "half_pixel", "round_prefer_floor"), (Doubles{0, 2}));
-  EXPECT_EQ(Nearest(0.5, "half_pixel", "round_prefer_ceil"), (Doubles{1, 3}));
-  EXPECT_EQ(Nearest(1.75, "align_corners", "round_prefer_floor"),
-            (Doubles{0, 0, 1, 1, 2, 2, 3}));
-}
-
 // Element j of Out by whole numbers, which are never rounded.
 int64_t NearestOf(int64_t j, int64_t in, int64_t out, const char* coordinates) {
   if (std::string(coordinates) == "asymmetric") return j * in / out;
@@ -78,39 +57,6 @@ TEST(Resize, BySizesNoElementIsOffByRounding) {
       }
     }
   }
-}
-
-Doubles Linear(double scale, const char* coordinates) {
-  return Resized({0, 8, 16}, {{"scales", Doubles{scale}},
-                              {"mode", "linear"},
-                              {"coordinate_transformation_mode", coordinates}});
-}
-
-TEST(Resize, InterpolatesBetweenTwoElements) {
-  EXPECT_EQ(Linear(2, "half_pixel"), (Doubles{0, 2, 6, 10, 14, 16}));
-  EXPECT_EQ(Linear(2, "asymmetric"), (Doubles{0, 4, 8, 12, 16, 16}));
-  EXPECT_EQ(Linear(5.0 / 3, "align_corners"), (Doubles{0, 4, 8, 12, 16}));
-  EXPECT_EQ(Linear(0.5, "pytorch_half_pixel"), (Doubles{0}));
-  EXPECT_EQ(Linear(0.5, "half_pixel"), (Doubles{4}));
-  EXPECT_EQ(Linear(0.5, "half_pixel_symmetric"), (Doubles{8}));
-}
-
-TEST(Resize, InterpolatesByCubicConvolution) {
-  const auto cubic = [](double a, bool exclude) {
-    return Resized({1, 2, 4}, {{"sizes", Ints{6}},
-                               {"mode", "cubic"},
-                               {"cubic_coeff_a", a},
-                               {"exclude_outside", exclude}});
-  };
-  // Weights at distances 1.25, 0.25, 0.75 and 1.75 for a = -1.
-  const double w[] = {-0.140625, 0.890625, 0.296875, -0.046875};
-  EXPECT_NEAR(cubic(-1, false)[3], w[0] + w[1] * 2 + w[2] * 4 + w[3] * 4,
-              1e-12);
-  const Doubles inside = cubic(-1, true);
-  const double sum = w[0] + w[1] + w[2];
-  EXPECT_NEAR(inside[3], (w[0] + w[1] * 2 + w[2] * 4) / sum, 1e-12);
-  EXPECT_EQ(Resized({1, 2}, {{"sizes", Ints{2}}, {"mode", "cubic"}}),
-            (Doubles{1, 2}));
 }
 
 // Only elements with a weight count.

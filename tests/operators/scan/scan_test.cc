@@ -17,30 +17,6 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 
-Ints Scanned(const char* op,
-             const Tensor& x,
-             const AttributeMap& attributes = {}) {
-  return RunOp(op, {{"X", x}}, attributes)["Out"].ToVector<int64_t>();
-}
-
-TEST(Scan, RunsAlongTheAxisInBothDirections) {
-  const Tensor x = Tensor::FromVector<int64_t>({2, 3}, {1, 2, 3, 4, 5, 6});
-  EXPECT_EQ(Scanned("cumsum", x), (Ints{1, 3, 6, 4, 9, 15}));
-  EXPECT_EQ(Scanned("cumsum", x, {{"axis", int64_t{0}}}),
-            (Ints{1, 2, 3, 5, 7, 9}));
-  EXPECT_EQ(Scanned("cumsum", x, {{"reverse", true}}),
-            (Ints{6, 5, 3, 15, 11, 6}));
-  EXPECT_EQ(Scanned("cumsum", x, {{"exclusive", true}}),
-            (Ints{0, 1, 3, 0, 4, 9}));
-  EXPECT_EQ(Scanned("cumsum", x, {{"exclusive", true}, {"reverse", true}}),
-            (Ints{5, 3, 0, 11, 6, 0}));
-  EXPECT_EQ(Scanned("cumsum", x, {{"flatten", true}}),
-            (Ints{1, 3, 6, 10, 15, 21}));
-  EXPECT_EQ(Scanned("cumprod", x), (Ints{1, 2, 6, 4, 20, 120}));
-  EXPECT_EQ(Scanned("cumprod", x, {{"exclusive", true}}),
-            (Ints{1, 1, 2, 1, 4, 20}));
-}
-
 TEST(Scan, TheAxisMayBeComputed) {
   const Tensor x = Tensor::FromVector<int64_t>({2, 2}, {1, 2, 3, 4});
   const Tensor axis = Tensor::FromVector<int64_t>({1}, {0});

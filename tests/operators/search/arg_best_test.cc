@@ -23,15 +23,6 @@ Indices Best(const char* op,
   return RunOp(op, {{"X", x}}, attributes)["Out"].ToVector<int64_t>();
 }
 
-TEST(ArgBest, IsTheIndexAlongTheAxis) {
-  const Tensor x = Tensor::FromVector<int32_t>({2, 3}, {3, 1, 2, 4, 0, 9});
-  EXPECT_EQ(Best("arg_max", x), (Indices{1, 0, 1}));
-  EXPECT_EQ(Best("arg_min", x), (Indices{0, 1, 0}));
-  EXPECT_EQ(Best("arg_max", x, {{"axis", int64_t{-1}}}), (Indices{0, 2}));
-  EXPECT_EQ(Best("arg_min", x, {{"axis", int64_t{1}}}), (Indices{1, 1}));
-  EXPECT_EQ(Best("arg_max", x, {{"flatten", true}}), (Indices{5}));
-}
-
 // Rows are searched in blocks, adjacent columns together.
 TEST(ArgBest, TheFirstOfEqualElementsCountsOrTheLast) {
   for (const auto& [dims, axis] :

@@ -99,27 +99,6 @@ TYPED_TEST(AverageEmbeddingMaskTest, AgreesWithAddingEachPixel) {
   }
 }
 
-TEST(AverageEmbeddingMask, EmptySizes) {
-  const auto average = [](const DDim& embedding, const DDim& mask) {
-    const std::vector<float> values(embedding.numel(), 1);
-    const std::vector<int32_t> runs(mask.numel(), 0);
-    return Average(Tensor::FromVector(embedding, values),
-                   Tensor::FromVector(mask, runs));
-  };
-  EXPECT_EQ(average({0, 2, 3, 4}, {0, 5, 2, 2})["Out"].dims(), DDim({0, 5, 4}));
-  EXPECT_EQ(average({1, 2, 3, 4}, {1, 0, 2, 2})["Count"].dims(), DDim({1, 0}));
-  for (auto outputs : {average({1, 0, 3, 1}, {1, 2, 0, 2}),
-                       average({1, 2, 0, 1}, {1, 2, 2, 2})}) {
-    EXPECT_EQ(outputs["Out"].ToVector<float>(), (std::vector<float>{0, 0}));
-    EXPECT_EQ(outputs["Count"].ToVector<int64_t>(),
-              (std::vector<int64_t>{0, 0}));
-  }
-  auto no_features = average({1, 2, 3, 0}, {1, 2, 2, 2});
-  EXPECT_EQ(no_features["Out"].dims(), DDim({1, 2, 0}));
-  EXPECT_EQ(no_features["Count"].ToVector<int64_t>(),
-            (std::vector<int64_t>{0, 0}));
-}
-
 TEST(AverageEmbeddingMask, CountsAlsoWithoutFeatures) {
   const auto embedding = Tensor::FromVector<float>({1, 1, 3, 0}, {});
   const auto mask = Tensor::FromVector<int64_t>({1, 1, 1, 2}, {1, 3});

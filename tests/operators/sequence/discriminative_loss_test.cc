@@ -60,33 +60,6 @@ Doubles RowGrad(const Doubles& pixels,
       .ToVector<double>();
 }
 
-TEST(DiscriminativeLoss, DrawsPixelsToTheMeanOfTheirMask) {
-  // Means 1 and 10; distances 1, 1 and 0, 0.25 of a pixel each is free.
-  AttributeMap variance = Only("variance_weight");
-  variance["delta_v"] = 0.25;
-  const Doubles pixels = {0, 2, 10, 10, 99};
-  EXPECT_DOUBLE_EQ(RowLoss(pixels, {2, 4}, variance), 0.75 * 0.75 / 2);
-  EXPECT_EQ(RowGrad(pixels, {2, 4}, variance),
-            (Doubles{-0.375, 0.375, 0, 0, 0}));
-}
-
-TEST(DiscriminativeLoss, PushesMeansApart) {
-  // Means 1 and 2 must be 3 apart; the third is far away, the last empty.
-  const AttributeMap distance = Only("distance_weight");
-  const Doubles pixels = {0, 2, 2, 9};
-  EXPECT_DOUBLE_EQ(RowLoss(pixels, {2, 3, 4, 4}, distance), 2 * 4.0 / 6);
-  EXPECT_EQ(RowGrad(pixels, {2, 3, 4, 4}, distance),
-            (Doubles{4.0 / 6, 4.0 / 6, -8.0 / 6, 0}));
-  EXPECT_EQ(RowLoss(pixels, {4}, distance), 0);
-}
-
-TEST(DiscriminativeLoss, KeepsMeansSmall) {
-  const AttributeMap norms = Only("regularization_weight");
-  EXPECT_DOUBLE_EQ(RowLoss({-3, -1, 5, 7}, {2, 3, 3}, norms), (2 + 5) / 2.0);
-  EXPECT_EQ(RowGrad({-3, -1, 5, 7}, {2, 3, 3}, norms),
-            (Doubles{-0.25, -0.25, 0.5, 0}));
-}
-
 TEST(DiscriminativeLoss, HasNoLossWithoutMasks) {
   EXPECT_EQ(RowLoss({1, 2}, {}, {}), 0);
   EXPECT_EQ(RowLoss({1, 2}, {0, 0}, {}), 0);

@@ -25,16 +25,6 @@ std::vector<T> Clip(const std::vector<T>& x, const AttributeMap& bounds) {
   return out.ToVector<T>();
 }
 
-TEST(Clip, KeepsNumbersWithinTheBounds) {
-  EXPECT_EQ(
-      Clip<float>({-5, -1, 0.5F, 2, kInfinity}, {{"min", -1.0}, {"max", 1.5}}),
-      (std::vector<float>{-1, -1, 0.5F, 1.5F, 1.5F}));
-  EXPECT_EQ(Clip<float>({-5, kInfinity}, {{"min", 0.0}}),
-            (std::vector<float>{0, kInfinity}));
-  EXPECT_EQ(Clip<float>({-kInfinity, 5}, {{"max", 0.0}}),
-            (std::vector<float>{-kInfinity, 0}));
-}
-
 TEST(Clip, CutsNothingByDefault) {
   const std::vector<float> x = {-kInfinity, -0.0F, 3, kInfinity};
   EXPECT_EQ(Clip<float>(x, {}), x);

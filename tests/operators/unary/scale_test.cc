@@ -36,12 +36,6 @@ TYPED_TEST(ScaleTest, MultipliesAndAdds) {
             (std::vector<TypeParam>{-12, -6, -16}));
 }
 
-TEST(Scale, DefaultsCopy) {
-  const auto x = Tensor::FromVector<float>({2}, {1.5F, -2});
-  EXPECT_EQ(RunOp("scale", {{"X", x}}).at("Out").ToVector<float>(),
-            x.ToVector<float>());
-}
-
 TEST(Scale, HalvesRoundOnce) {
   // 2049 * 1 - 1 = 2048; 2049 itself is no float16.
   const float16 big{0x6800};  // 2048
@@ -55,17 +49,6 @@ TEST(Scale, IntegersWrapAround) {
   const auto x =
       Tensor::FromVector<int32_t>({1}, {std::numeric_limits<int32_t>::max()});
   EXPECT_EQ(Scale(x, 2).ToVector<int32_t>()[0], -2);
-}
-
-TEST(Scale, EmptyScalarAndLarge) {
-  const auto empty = Tensor::FromVector<float>({0, 2}, {});
-  EXPECT_EQ(Scale(empty, 2).dims(), DDim({0, 2}));
-  const auto scalar = Tensor::FromVector<double>({}, {4});
-  EXPECT_EQ(Scale(scalar, 0.25).ToVector<double>(), std::vector<double>{1});
-  const auto large =
-      Tensor::FromVector<float>({100003}, std::vector<float>(100003, 3));
-  EXPECT_EQ(Scale(large, 2, 1).ToVector<float>(),
-            std::vector<float>(100003, 7));
 }
 
 TEST(Scale, RefusesFractionsForIntegers) {

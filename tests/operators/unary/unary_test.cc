@@ -96,14 +96,6 @@ TEST(Unary, IntegersWrapAround) {
   EXPECT_EQ(apply("square"), (std::vector<int8_t>{0, 9, 0}));
 }
 
-TEST(Unary, AbsHasNoGradientAt0) {
-  const Tensor x = Tensor::FromVector<float>({3}, {-2, 0, 3});
-  const Tensor grad = Tensor::FromVector<float>({3}, {5, 6, 7});
-  EXPECT_EQ(RunOp("abs_grad", {{"X", x}, {"Out@GRAD", grad}})["X@GRAD"]
-                .ToVector<float>(),
-            (UnaryNumbers{-5, 0, 7}));
-}
-
 TEST(Unary, InfersUnknownShapes) {
   EXPECT_EQ(InferOpShapes("relu", {{"X", {-1, 3}}}).at("Out"), DDim({-1, 3}));
   EXPECT_FALSE(InferOpShapes("relu", {{"X", DDim::UnknownRank()}})
