@@ -1,4 +1,5 @@
-"""Distributions, compared with formulas of NumPy in float64."""
+"""Distributions, compared with formulas of NumPy in float64; the sweep has their
+gradients (tests/python/sweep/rows_of_fluid.py)."""
 
 import numpy as np
 import pytest
@@ -232,77 +233,6 @@ def parameter(name, value):
     value = np.broadcast_to(value, 3)
     start = fluid.initializer.NumpyArrayInitializer(value.astype("float32"))
     return layers.create_parameter([3], "float32", name, None, False, start)
-
-
-def diagonal_normal(loc, variance):
-    return MultivariateNormalDiag(loc, layers.diag(variance))
-
-
-V = array(4, 3, low=1.6, high=2.4)
-METHODS = {  # what is computed of two parameters, and the formula
-    "uniform log_prob": (
-        lambda a, b: Uniform(a, b).log_prob(V),
-        lambda a, b: uniform_log_prob(V, a, b),
-    ),
-    "uniform entropy": (
-        lambda a, b: Uniform(a, b).entropy(),
-        lambda a, b: np.log(b - a),
-    ),
-    "normal log_prob": (
-        lambda a, b: Normal(a, b).log_prob(V),
-        lambda a, b: normal_log_prob(V, a, b),
-    ),
-    "normal log_prob of a": (
-        lambda a, b: Normal(0.5, b).log_prob(a),
-        lambda a, b: normal_log_prob(a, 0.5, b),
-    ),
-    "normal entropy": (
-        lambda a, b: Normal(a, a * b).entropy(),
-        lambda a, b: np.log(a * b),
-    ),
-    "normal kl": (
-        lambda a, b: Normal(a, 1.5).kl_divergence(Normal(V, b)),
-        lambda a, b: normal_kl(a, 1.5, V, b),
-    ),
-    "categorical entropy": (
-        lambda a, b: Categorical(a * b).entropy(),
-        lambda a, b: -np.exp(log_softmax(a * b)) * log_softmax(a * b),
-    ),
-    "categorical kl": (
-        lambda a, b: Categorical(a).kl_divergence(Categorical(b)),
-        lambda a, b: np.exp(log_softmax(a)) * (log_softmax(a) - log_softmax(b)),
-    ),
-    "diagonal entropy": (
-        lambda a, b: diagonal_normal(a, a * b).entropy(),
-        lambda a, b: 0.5 * np.log(a * b),
-    ),
-    "diagonal kl": (
-        lambda a, b: diagonal_normal(a, b).kl_divergence(diagonal_normal(b, a)),
-        lambda a, b: normal_kl(a, np.sqrt(b), b, np.sqrt(a)),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_gradients_are_those_of_the_formula(name):
-    method, formula = METHODS[name]
-    values = [np.array([0.5, 0.9, 1.2]), np.array([2.6, 3.0, 4.1])]
-    a, b = (parameter(n, v) for n, v in zip("ab", values))
-    loss = layers.reduce_sum(method(a, b))
-    got = run(fluid.gradients(loss, [a, b]))
-    step = 1e-6 * np.eye(3)
-    for k, grad in enumerate(got):
-        up, down = (
-            [
-                np.sum(
-                    formula(*[v + d * (n == k) for n, v in enumerate(values)])
-                )
-                for d in sign * step
-            ]
-            for sign in (1, -1)
-        )
-        wanted = np.subtract(up, down) / 2e-6
-        np.testing.assert_allclose(grad, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("is_batch", [False, True])

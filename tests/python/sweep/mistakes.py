@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import rows_of_fluid
 import rows_of_layers
 import rows_of_losses
 import rows_of_training as training
@@ -15,7 +16,7 @@ from rows_of_training import BIG, I, fresh
 
 import sluice as sl
 
-L, opt = sl.layers, sl.optimizer
+L, opt, F = sl.layers, sl.optimizer, rows_of_fluid.L
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +125,8 @@ MISTAKES = (
     loss("nll_loss", "mask ignored", shifted_classes),
     of("norm", "overflow of a power", unscaled_norm, 8),
     of("cos_sim", "underflow of a product", plain_cosine, 1),
+    Mistake("overflow of a square", row(rows_of_fluid, "l2_normalize", 2),
+            lambda x: x / F.sqrt(F.reduce_sum(x * x, 1, True) + 1e-12)),
     of("reduce_sum", "long sum in few digits",
        lambda x: L.reduce_sum(L.cast(L.cast(x, dtype="bfloat16"),
                                      dtype="float32"), dim=[1])),

@@ -133,6 +133,7 @@ class Row:
     scale: Callable[..., Any] | None = None
     # Where gradients are compared: where the formula has one.
     smooth: Callable[..., Any] = lambda *inputs: True
+    run = staticmethod(run)
 
     def verify(self):
         for dtype in self.dtypes:
@@ -147,7 +148,7 @@ class Row:
         want = np.asarray(self.formula(*exact))
         weights = np.random.default_rng(1).uniform(0.5, 1.5, want.shape)
         weights = weights.astype(dtype) if self.gradients else None
-        got, *grads = run(self.layer, arrays, weights)
+        got, *grads = self.run(self.layer, arrays, weights)
         scale = 0.0 if self.scale is None else self.scale(*exact)
         slack = self.bound / 3e-5
         got = got.reshape(want.shape)
@@ -184,9 +185,10 @@ class Exact:
     layer: Callable[..., Any]
     formula: Callable[..., Any]
     inputs: tuple
+    run = staticmethod(run)
 
     def verify(self):
-        (got,) = run(self.layer, self.inputs)
+        (got,) = self.run(self.layer, self.inputs)
         want = np.asarray(self.formula(*self.inputs))
         assert got.shape == want.shape, (self.name, got.shape, want.shape)
         assert got.dtype == want.dtype, (self.name, got.dtype, want.dtype)

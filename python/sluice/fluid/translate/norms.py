@@ -165,10 +165,13 @@ def affine_channel(op, X, Scale, Bias, *, data_layout="NCHW"):
 @row("norm", outputs="Out Norm")
 def norm(op, X, *, axis, epsilon=1e-10, is_test=False):
     """Divided by the square root of the sum of squares and epsilon."""
-    squares = op.append(
-        "reduce_sum_square", {"X": X}, dim=[axis], keep_dim=True
+    size = op.append("reduce_l2", {"X": X}, dim=[axis], keep_dim=True)
+    # Not a square and epsilon, which may overflow.
+    rest = op.append(
+        "fill_any_like", {"X": size}, dtype=X.dtype, value=epsilon**0.5
     )
-    length = op.append("sqrt", {"X": squares + epsilon})
+    both = op.append("concat", {"X": [size, rest]}, axis=axis)
+    length = op.append("reduce_l2", {"X": both}, dim=[axis], keep_dim=True)
     return {"Out": X / length, "Norm": length}
 
 
