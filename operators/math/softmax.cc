@@ -25,6 +25,10 @@ namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Columns are added up in parts of so many rows: one sum of a million terms
+// would lose digits.
+constexpr int64_t kRowsOfPart = 512;
+
 // Sums of exponentials below this have a single maximum.
 constexpr double kOneMaximum = 1.5;
 
@@ -87,11 +91,16 @@ HWY_INLINE void SoftmaxColumns(
     max = hn::Max(max, LoadPart(x + i * inner, count, T{0}));
   }
   V<T> sum = hn::Zero(d);
-  for (int64_t i = 0; i < size; ++i) {
-    const V<T> e =
-        SimdExp(d, hn::Sub(LoadPart(x + i * inner, count, T{0}), max));
-    sum = hn::Add(sum, e);
-    StorePart(e, out + i * inner, count);
+  for (int64_t begin = 0; begin < size; begin += kRowsOfPart) {
+    const int64_t end = HWY_MIN(size, begin + kRowsOfPart);
+    V<T> part = hn::Zero(d);
+    for (int64_t i = begin; i < end; ++i) {
+      const V<T> e =
+          SimdExp(d, hn::Sub(LoadPart(x + i * inner, count, T{0}), max));
+      part = hn::Add(part, e);
+      StorePart(e, out + i * inner, count);
+    }
+    sum = hn::Add(sum, part);
   }
   for (int64_t i = 0; i < size; ++i) {
     T* to = out + i * inner;
@@ -130,11 +139,17 @@ HWY_INLINE void LogSoftmaxColumns(
     max = hn::Max(max, LoadPart(x + i * inner, count, T{0}));
   }
   V<T> sum = hn::Zero(d), rest = sum;
-  for (int64_t i = 0; i < size; ++i) {
-    const V<T> part = LoadPart(x + i * inner, count, T{0});
-    const V<T> e = SimdExp(d, hn::Sub(part, max));
-    sum = hn::Add(sum, e);
-    rest = hn::Add(rest, hn::IfThenZeroElse(hn::Eq(part, max), e));
+  for (int64_t begin = 0; begin < size; begin += kRowsOfPart) {
+    const int64_t end = HWY_MIN(size, begin + kRowsOfPart);
+    V<T> part = hn::Zero(d), part_rest = part;
+    for (int64_t i = begin; i < end; ++i) {
+      const V<T> row = LoadPart(x + i * inner, count, T{0});
+      const V<T> e = SimdExp(d, hn::Sub(row, max));
+      part = hn::Add(part, e);
+      part_rest = hn::Add(part_rest, hn::IfThenZeroElse(hn::Eq(row, max), e));
+    }
+    sum = hn::Add(sum, part);
+    rest = hn::Add(rest, part_rest);
   }
   const auto one_maximum = hn::Lt(sum, hn::Set(d, T{kOneMaximum}));
   const V<T> log_sum =
@@ -166,6 +181,11 @@ struct GradTerms {
     products = hn::MulAdd(other, grad, products);
     rest = hn::Add(rest, other);
   }
+  HWY_INLINE void AddPart(const GradTerms& part) {
+    base = hn::Add(base, part.base);
+    products = hn::Add(products, part.products);
+    rest = hn::Add(rest, part.rest);
+  }
   // Sets each lane to the sum of all lanes.
   HWY_INLINE void AddLanes() {
     base = hn::SumOfLanes(d, base);
@@ -196,6 +216,10 @@ struct LogGradTerms {
   HWY_INLINE void Add(V<T> out, V<T> grad) {
     sum = hn::Add(sum, grad);
     rest = hn::Add(rest, hn::IfThenZeroElse(IsAboveHalf(out), grad));
+  }
+  HWY_INLINE void AddPart(const LogGradTerms& part) {
+    sum = hn::Add(sum, part.sum);
+    rest = hn::Add(rest, part.rest);
   }
   HWY_INLINE void AddLanes() {
     sum = hn::SumOfLanes(d, sum);
@@ -239,8 +263,13 @@ HWY_INLINE void GradColumns(const T* out,
                             int64_t count,
                             T* x_grad) {
   Terms terms;
-  for (int64_t i = 0; i < size * inner; i += inner) {
-    terms.Add(LoadPart(out + i, count, T{0}), LoadPart(grad + i, count, T{0}));
+  for (int64_t begin = 0; begin < size; begin += kRowsOfPart) {
+    const int64_t end = HWY_MIN(size, begin + kRowsOfPart);
+    Terms part;
+    for (int64_t i = begin * inner; i < end * inner; i += inner) {
+      part.Add(LoadPart(out + i, count, T{0}), LoadPart(grad + i, count, T{0}));
+    }
+    terms.AddPart(part);
   }
   for (int64_t i = 0; i < size * inner; i += inner) {
     StorePart(terms.Grad(LoadPart(out + i, count, T{0}),

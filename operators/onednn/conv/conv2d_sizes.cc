@@ -31,11 +31,28 @@ Desc ConvSizes::WantedImage(const Dims& nchw,
 
 namespace {
 
-std::string TakesChannelsLast(const KernelQuery& query) {
-  if (query.Attr<std::string>("data_format") == "NHWC") {
+// Returns how many products each result is the sum of.
+int64_t TermsOf(const KernelQuery& query, const Conv2dGeometry& g) {
+  if (query.op.type == "conv2d_grad_filter") return g.n * g.out_pixels();
+  if (query.op.type != "conv2d_grad_input") return g.patch();
+  return g.group_out_c() * g.kernel_h * g.kernel_w;
+}
+
+// With channels last or in blocks, oneDNN adds up the terms one after the
+// other. Of a million of one sign that loses four digits.
+std::string Refusal(const KernelQuery& query, ConvVariant variant) {
+  constexpr int64_t kMostTerms = int64_t{1} << 19;
+  std::string refusal = FitsOneDnn(query);
+  if (!refusal.empty()) return refusal;
+  const Conv2dGeometry g = Conv2dGeometryOf(query);
+  if (variant == ConvVariant::kDirect && !g.nhwc) return "";
+  if (variant == ConvVariant::kChannelsLast && g.nhwc) {
     return "the channels are the last already";
   }
-  return FitsOneDnn(query);
+  const int64_t terms = TermsOf(query, g);
+  if (terms <= kMostTerms) return "";
+  return Format("loses digits in sums of over {} terms, here {}", kMostTerms,
+                terms);
 }
 
 }  // namespace
@@ -45,8 +62,9 @@ KernelTraits ConvTraits(ConvVariant variant) {
       .Estimate([variant](const KernelQuery& query) {
         return ConvWork(query, variant);
       })
-      .When(variant == ConvVariant::kChannelsLast ? &TakesChannelsLast
-                                                  : &FitsOneDnn);
+      .When([variant](const KernelQuery& query) {
+        return Refusal(query, variant);
+      });
 }
 
 }  // namespace sluice::onednn

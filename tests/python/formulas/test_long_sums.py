@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from far_numbers import results as every_result
 
+import sluice as sl
+
 UNIT = 2.0**-24
 RNG = np.random.default_rng(7)
 
@@ -137,3 +139,105 @@ def test_rows_that_repeat(op):
                                             "Rows": ids}, None, ("ParamOut",)):  # fmt: skip
             error = np.max(np.abs(np.asarray(outputs["ParamOut"], "float64")[last] / -sums - 1))
             assert error < bound(terms), f"{kernel}: {error:.2g}"
+
+
+N = 1_000_000
+TURNED = {"X": (1, 2, N), "Scale": (2,), "Bias": (2,)}
+NORM_GRAD = TURNED | {"Y@GRAD": (1, 2, N), "Mean@GRAD": (1, 2), "Variance@GRAD": (1, 2)}
+BATCH = {"X": (N, 2), "Scale": (2,), "Bias": (2,), "Mean": (2,), "Variance": (2,)}
+BATCH_GRAD = {
+    "X": (N, 2), "Scale": (2,), "SavedMean": (2,), "SavedVariance": (2,), "Y@GRAD": (N, 2),
+    "SavedMean@GRAD": (2,), "SavedVariance@GRAD": (2,),
+}  # fmt: skip
+SAVED = ("Y", "SavedMean", "SavedVariance", "MeanOut", "VarianceOut")
+ROWS_GRAD = {"X": (N, 2), "Scale": (2,), "Bias": (2,), "Y@GRAD": (N, 2), "Mean@GRAD": (N,),
+             "Variance@GRAD": (N,)}  # fmt: skip
+WIDE_GRAD = {"X": (1, N), "Scale": (N,), "Bias": (N,), "Y@GRAD": (1, N), "Mean@GRAD": (1,),
+             "Variance@GRAD": (1,)}  # fmt: skip
+BROADCAST = {"X": (N, 2), "Y": (2,), "Out@GRAD": (N, 2)}
+AVERAGE = {"ksize": [1000, 1000], "strides": [1, 1], "pooling_type": "avg"}
+PAIR = np.array([0, N], "int64")
+OTHERS = [
+    *(
+        (op, {"X": shape}, {"axis": axis}, ("Out",))
+        for op in ("softmax", "log_softmax", "cumsum")
+        for shape, axis in (((1, N), 1), ((2 * N, 2), 0), ((2, N), 1))
+    ),
+    *(
+        (op, {"X": shape}, {"dim": dim}, ("Out",))
+        for op in ("reduce_l1", "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp",
+                   "reduce_sum_square")
+        for shape, dim in (((1, N), [1]), ((N, 3), [0]))
+    ),
+    *(
+        (op, {"Out": shape, "Out@GRAD": shape}, {"axis": axis}, ("X@GRAD",))
+        for op in ("softmax_grad", "log_softmax_grad")
+        for shape, axis in (((1, N), 1), ((2 * N, 2), 0))
+    ),
+    ("softmax_with_cross_entropy", {"Logits": (1, N), "Label": np.array([[7]])}, {}, ("Loss",)),
+    ("nll_loss", {"X": (N, 2), "Label": np.zeros(N, "int64"), "Weight": (2,)}, {}, ("Loss",)),
+    ("sequence_softmax", {"X": (N, 1), "Offsets": PAIR}, {}, ("Out",)),
+    ("manhattan_distance", {"X": (3, N), "Y": np.full((2, N), -1, "float32")}, {}, ("Out",)),
+    *(
+        ("sequence_pool", {"X": (N, 2), "Offsets": PAIR}, {"pooltype": kind}, ("Out",))
+        for kind in ("SUM", "AVERAGE", "SQRT")
+    ),
+    ("layer_norm", {"X": (1, N), "Scale": (N,), "Bias": (N,)}, {}, ("Y", "Mean", "Variance")),
+    ("layer_norm_grad", WIDE_GRAD, {}, ("X@GRAD",)),
+    ("layer_norm_grad", ROWS_GRAD, {}, ("Scale@GRAD", "Bias@GRAD")),
+    ("rms_norm", {"X": (1, N), "Scale": (N,)}, {}, ("Y",)),
+    ("group_norm", TURNED, {"groups": 1}, ("Y", "Mean", "Variance")),
+    ("instance_norm", TURNED, {}, ("Y", "Mean", "Variance")),
+    ("group_norm_grad", NORM_GRAD | {"Mean@GRAD": (1, 1), "Variance@GRAD": (1, 1)},
+     {"groups": 1}, ("X@GRAD", "Scale@GRAD", "Bias@GRAD")),
+    ("instance_norm_grad", NORM_GRAD, {}, ("X@GRAD", "Scale@GRAD", "Bias@GRAD")),
+    ("batch_norm", BATCH, {"data_format": "NHWC"}, SAVED),
+    ("batch_norm", BATCH | {"X": (1, 2, N)}, {}, SAVED),
+    ("batch_norm_grad", BATCH_GRAD, {"data_format": "NHWC"}, ("X@GRAD", "Scale@GRAD", "Bias@GRAD")),
+    ("batch_norm_grad", BATCH_GRAD | {"X": (1, 2, N), "Y@GRAD": (1, 2, N)}, {},
+     ("X@GRAD", "Scale@GRAD", "Bias@GRAD")),
+    *(
+        (f"elementwise_{op}_grad", BROADCAST, {"axis": 1}, ("Y@GRAD",))
+        for op in ("add", "mul", "max")
+    ),
+    ("elementwise_div_grad", BROADCAST | {"Out": (N, 2)}, {"axis": 1}, ("Y@GRAD",)),
+    ("bias_add_grad", {"Out@GRAD": (1, 2, 1000, 1000)}, {}, ("Bias@GRAD",)),
+    ("bias_add_grad", {"Out@GRAD": (1, 1000, 1000, 2)}, {"data_format": "NHWC"}, ("Bias@GRAD",)),
+    ("expand_grad", {"X": (2, 1), "Out@GRAD": (2, N)}, {"shape": [2, N]}, ("X@GRAD",)),
+    ("prelu_grad", BROADCAST | {"X": np.full((N, 2), -1, "float32")}, {"axis": 1}, ("Y@GRAD",)),
+    *(
+        ("conv2d_grad_filter",
+         {"Input": (1, 2, 1002, 1002), "Filter": (3, 2, size, size),
+          "Output@GRAD": (1, 3, 1003 - size, 1003 - size)}, {}, ("Filter@GRAD",))
+        for size in (1, 3)
+    ),
+    ("conv2d_grad_filter",
+     {"Input": (1, 1000, 1000, 2), "Filter": (3, 2, 1, 1), "Output@GRAD": (1, 1000, 1000, 3)},
+     {"data_format": "NHWC"}, ("Filter@GRAD",)),
+    ("conv3d_grad_filter",
+     {"Input": (1, 1, 100, 100, 100), "Filter": (2, 1, 1, 1, 1),
+      "Output@GRAD": (1, 2, 100, 100, 100)}, {}, ("Filter@GRAD",)),
+    ("conv2d", {"Input": (1, 1, 1000, 1000), "Filter": (2, 1, 1000, 1000)}, {}, ("Output",)),
+    ("pool2d", {"X": (1, 2, 1000, 1000)}, AVERAGE, ("Out",)),
+    ("pool2d", {"X": (1, 1000, 1000, 2)}, AVERAGE | {"data_format": "NHWC"}, ("Out",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(OTHERS)), ids=lambda i: f"{OTHERS[i][0]}-{i}")
+def test_other_ops(case):
+    """Beside the op in float64, of random numbers from 0 to 2."""
+    op, given, attrs, outputs = OTHERS[case]
+    inputs = {
+        name: 2 * RNG.random(value, "float32") if isinstance(value, tuple) else value
+        for name, value in given.items()
+    }
+    wide = {
+        name: value.astype("float64") if value.dtype == "float32" else value
+        for name, value in inputs.items()
+    }
+    wanted = sl.run_op(op, wide, attrs, sl.CPUPlace(), "", outputs)
+    for kernel, got in results(op, inputs, attrs, outputs):
+        for name in outputs:
+            want = np.asarray(wanted[name])
+            error = np.max(np.abs(got[name] - want)) / np.max(np.abs(want))
+            assert error <= bound(N), f"{kernel}: {name} is off by {error:.2g}"
