@@ -27,6 +27,12 @@ struct ScaleLanes {
         zero(LoadPart(all.zero + i, left, int32_t{0})) {}
 };
 
+// Added to a smaller number, it leaves no bits for a fraction, which rounds to
+// even. Then the bits are those of this number, plus the whole number.
+constexpr float kWhole = 12582912;  // 1.5 * 2^23
+
+// Returns the bits of the integers: their signed and unsigned type have the
+// same.
 template <typename Q>
 HWY_INLINE auto QuantizeVector(V<float> x, ScaleLanes by) {
   const Tag<float> d;
@@ -36,22 +42,28 @@ HWY_INLINE auto QuantizeVector(V<float> x, ScaleLanes by) {
   const auto limit = [&](Q end) HWY_ATTR {
     return hn::ConvertTo(d, hn::Sub(hn::Set(di, int32_t{end}), by.zero));
   };
+  const V<float> whole = hn::Set(d, kWhole);
   const V<float> quotient = hn::Div(x, by.scale);
   const V<float> number =
       hn::IfThenElseZero(hn::Eq(quotient, quotient), quotient);
   const V<float> within =
       hn::Min(hn::Max(number, limit(std::numeric_limits<Q>::min())),
               limit(std::numeric_limits<Q>::max()));
-  return hn::DemoteTo(hn::Rebind<Q, Tag<float>>(),
-                      hn::Add(hn::NearestInt(within), by.zero));
+  const auto offset = hn::Sub(by.zero, hn::BitCast(di, whole));
+  const auto bits = hn::Add(hn::BitCast(di, hn::Add(within, whole)), offset);
+  return hn::TruncateTo(
+      hn::Rebind<hwy::MakeUnsigned<Q>, Tag<float>>(),
+      hn::BitCast(hn::RebindToUnsigned<Tag<int32_t>>(), bits));
 }
 
 template <bool kSingle, typename Q>
 HWY_INLINE void QuantizeAll(const float* x,
                             const QuantizeScales& scales,
                             int64_t count,
-                            Q* out) {
-  const hn::Rebind<Q, Tag<float>> dq;
+                            Q* integers) {
+  using Bits = hwy::MakeUnsigned<Q>;
+  const hn::Rebind<Bits, Tag<float>> dq;
+  auto* out = reinterpret_cast<Bits*>(integers);
   ScaleLanes by(scales);
   int64_t i = 0;
   for (; i + kStep <= count; i += kStep) {
@@ -61,7 +73,7 @@ HWY_INLINE void QuantizeAll(const float* x,
   }
   if (i == count) return;
   if constexpr (!kSingle) by = ScaleLanes(scales, i, count - i);
-  HWY_ALIGN Q last[kStep];
+  HWY_ALIGN Bits last[kStep];
   hn::Store(QuantizeVector<Q>(LoadPart(x + i, count - i, 0.0F), by), dq, last);
   for (int64_t j = 0; i + j < count; ++j) {
     out[i + j] = last[j];
