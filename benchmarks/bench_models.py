@@ -195,10 +195,9 @@ def check(name, outputs, expected):
         raise RuntimeError(f"{name}: outputs are {off:.2g} off")
 
 
-def measure(report, peer, name, model, threads, options):
-    """Adds a row; `model` is a file, the shape of its image and the bound."""
-    path, shape, at_most = model
-    feeds = feeds_of(path, shape)
+def measure(report, peer, name, model, at_most, threads, options):
+    """Adds a row; `model` is a file and its feeds."""
+    path, feeds = model
     file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
     np.savez(file, **feeds)
     ours = Ours(path, threads, feeds)
@@ -336,18 +335,19 @@ def main() -> int:
     for threads in [options.threads] if options.threads else [1, 2]:
         shares = []
         for network in [name for name in chosen if only in (None, name)]:
-            model = LIGHT / f"light_{network}.onnx", None, AT_MOST["one"]
+            path = LIGHT / f"light_{network}.onnx"
             name = f"models/{network}/b1/t{threads}"
-            shares.append(measure(report, peer, name, model, threads, options))
+            shares.append(measure(report, peer, name, (path, feeds_of(path)),
+                                  AT_MOST["one"], threads, options))
         if peer is None:
             continue
         if shares:
             geometric_means(report, threads, shares)
         for key in [key for key in OCR if only in (None, key)]:
             file, shape, at_most = OCR[key]
-            model = ocr_models() / file, shape, at_most
-            measure(report, peer, f"models/ocr_{key}/t{threads}", model,
-                    threads, options)
+            path = ocr_models() / file
+            measure(report, peer, f"models/ocr_{key}/t{threads}",
+                    (path, feeds_of(path, shape)), at_most, threads, options)
     if only is None:
         first_answer(report, peer, 1 if options.smoke else STARTS)
         memory(report, peer)
