@@ -148,7 +148,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "sluice/laboratory/measure/machine_dot_probes.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace sluice {
 namespace {
@@ -158,6 +160,64 @@ HWY_EXPORT(RunFloat64);
 HWY_EXPORT(RunInt8);
 HWY_EXPORT(RunBfloat16);
 HWY_EXPORT(Read);
+
+#if defined(__x86_64__)
+// For instructions that multiply short numbers and add neighbouring products:
+// AVX-512 VNNI for bytes, AVX-512 BF16.
+constexpr int kDotSums = 12;
+
+bool HasInt8Dot() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+__attribute__((target("avx512f,avx512vnni"))) double RunInt8Dot(
+    int64_t rounds) {
+  __m512i x = _mm512_set1_epi8(3);
+  const __m512i y = _mm512_set1_epi8(5);
+  __m512i sums[kDotSums];
+  for (__m512i& sum : sums) {
+    sum = _mm512_setzero_si512();
+  }
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (__m512i& sum : sums) {
+      asm volatile("" : "+v"(x));
+      sum = _mm512_dpbusd_epi32(sum, x, y);
+    }
+  }
+  for (__m512i& sum : sums) {
+    asm volatile("" : "+v"(sum));
+  }
+  return static_cast<double>(rounds) * kDotSums * 2 * 64;
+}
+
+bool HasBfloat16Dot() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16") != 0;
+}
+
+__attribute__((target("avx512f,avx512bf16"))) double RunBfloat16Dot(
+    int64_t rounds) {
+  __m512bh x = (__m512bh)_mm512_set1_epi16(0x3F80);
+  const __m512bh y = (__m512bh)_mm512_set1_epi16(0x3A83);
+  __m512 sums[kDotSums];
+  for (__m512& sum : sums) {
+    sum = _mm512_setzero_ps();
+  }
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (__m512& sum : sums) {
+      asm volatile("" : "+v"(x));
+      sum = _mm512_dpbf16_ps(sum, x, y);
+    }
+  }
+  for (__m512& sum : sums) {
+    asm volatile("" : "+v"(sum));
+  }
+  return static_cast<double>(rounds) * kDotSums * 2 * 32;
+}
+#endif
 
 }  // namespace
 
@@ -170,12 +230,16 @@ double RunFloat64Probe(int64_t rounds) {
 }
 
 double RunInt8Probe(int64_t rounds) {
+#if defined(__x86_64__)
   if (HasInt8Dot()) return RunInt8Dot(rounds);
+#endif
   return HWY_DYNAMIC_DISPATCH(RunInt8)(rounds);
 }
 
 double RunBfloat16Probe(int64_t rounds) {
+#if defined(__x86_64__)
   if (HasBfloat16Dot()) return RunBfloat16Dot(rounds);
+#endif
   return HWY_DYNAMIC_DISPATCH(RunBfloat16)(rounds);
 }
 

@@ -18,7 +18,7 @@ constexpr size_t kFewRounds = 5;
 constexpr size_t kFewestRounds = 3;
 constexpr double kWidenFew = 1.1;
 // Smaller differences come from the placement of code and data in memory.
-constexpr double kNoDifference = 1.002;
+constexpr double kLeastDifference = 1.002;
 
 bool CanWin(const Timing& timing) {
   return timing.rounds > 0 && timing.outcome != RaceOutcome::kThrew;
@@ -63,7 +63,7 @@ Interval PairedRatio(const Timing& timing, const Timing& other) {
 }
 
 bool Apart(const Interval& ratio) {
-  return ratio.low > kNoDifference || ratio.high < 1 / kNoDifference;
+  return ratio.low > kLeastDifference || ratio.high < 1 / kLeastDifference;
 }
 
 RaceVerdict Judge(std::span<const Timing* const> timings) {

@@ -10,11 +10,14 @@
 #include <system_error>
 #include <utility>
 
+#include "sluice/framework/choice/candidates.h"
+#include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/costs/machine.h"
 #include "sluice/laboratory/measure/measure_clock.h"
+#include "sluice/laboratory/records/nearby_records.h"
 #include "sluice/laboratory/records/record_file.h"
 #include "sluice/laboratory/records/record_index.h"
-#include "sluice/laboratory/records/recorded_costs.h"
+#include "sluice/laboratory/records/tuning_mode.h"
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/diagnostics/version.h"
@@ -48,6 +51,71 @@ MachineFigures WithThreads(const MachineFigures& measured, int threads) {
 std::string_view OpOfSignature(std::string_view signature) {
   return signature.substr(0, std::min(signature.find('('), signature.size()));
 }
+
+class RecordedCandidateCosts final : public CandidateCosts {
+ public:
+  RecordedCandidateCosts(const RecordStore& store, int num_threads)
+      : store_(store), num_threads_(num_threads), nearby_(store, num_threads) {}
+
+  void Correct(std::string_view op,
+               const std::string& signature,
+               std::vector<Candidate>* candidates) override {
+    for (Candidate& candidate : *candidates) {
+      if (candidate.refusal.empty()) UseRecord(signature, &candidate);
+    }
+    nearby_.Correct(op, signature, candidates);
+    if (recorded_only_) DecideByRecordsOnly(candidates);
+  }
+
+ private:
+  void UseRecord(const std::string& signature, Candidate* candidate) const {
+    const std::string kernel = ToString(*candidate->kernel);
+    const std::string place = ToString(candidate->place);
+    RecordQuery query;
+    query.signature = signature;
+    query.kernel = kernel;
+    query.kernel_version = candidate->kernel->recorded_version;
+    query.threads = num_threads_;
+    query.place = place;
+    const FoundRecord found = store_.Find(query);
+    if (found.match != RecordMatch::kExact) return;
+    candidate->record = found.record;
+    if (found.record->verdict == Verdict::kWrong) {
+      candidate->refusal =
+          Format("gave wrong results: {}", found.record->message);
+    } else if (found.record->rounds > 0) {
+      candidate->seconds = found.record->median;
+      candidate->evidence = Evidence::kRecord;
+    }
+  }
+
+  const RecordStore& store_;
+  const int num_threads_;
+  NearbyRecords nearby_;
+  const bool recorded_only_ =
+      TuningModeOfEnvironment() == TuningMode::kRecorded;
+};
+
+// Times by records: those of the same signature, else estimates corrected by
+// records of nearby sizes (NearbyRecords). With SLUICE_TUNE=recorded, records
+// alone. Uses the measured figures of the machine, if any.
+class RecordedCosts final : public CostModel {
+ public:
+  // The store must outlive it.
+  explicit RecordedCosts(const RecordStore& store) : store_(store) {}
+
+  MachineFigures Figures(int num_threads) const override {
+    return store_.Figures(num_threads);
+  }
+  // Raises InvalidArgument for an unknown SLUICE_TUNE.
+  std::unique_ptr<CandidateCosts> Begin(int num_threads) const override {
+    return std::make_unique<RecordedCandidateCosts>(store_, num_threads);
+  }
+  uint64_t generation() const override { return store_.generation(); }
+
+ private:
+  const RecordStore& store_;
+};
 
 }  // namespace
 
