@@ -29,38 +29,27 @@ struct Pointwise {
                   void* /*scratch*/) {
     Conv2dPointwise(plan, input, filter.packed, bias, chain, output);
   }
+  static std::string Refusal(const KernelQuery& query) {
+    const Conv2dGeometry g = Conv2dGeometryOf(query);
+    if (FitsConv2dPointwise(g)) return "";
+    return Format(
+        "needs NHWC and filters of 1x1 without padding, got {}, {}x{}, padding "
+        "{} {} {} {}",
+        query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w,
+        g.pad_top, g.pad_bottom, g.pad_left, g.pad_right);
+  }
+  static KernelWork Work(const KernelQuery& query) {
+    return Conv2dPointwiseWork(Conv2dGeometryOf(query),
+                               HasConstantFilter(query));
+  }
 };
-
-std::string FitsPointwise(const KernelQuery& query) {
-  const Conv2dGeometry g = Conv2dGeometryOf(query);
-  if (FitsConv2dPointwise(g)) return "";
-  return Format(
-      "needs NHWC and filters of 1x1 without padding, got {}, {}x{}, padding "
-      "{} {} {} {}",
-      query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w, g.pad_top,
-      g.pad_bottom, g.pad_left, g.pad_right);
-}
-
-KernelWork PointwiseWork(const KernelQuery& query) {
-  KernelWork work =
-      Conv2dPointwiseWork(Conv2dGeometryOf(query), HasConstantFilter(query));
-  work.extra_bytes += OperandBytes(query);
-  return work;
-}
+using PointwiseKernel = PackedConv2dKernel<Pointwise, float>;
 
 }  // namespace
 
-REGISTER_OP_KERNEL(conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   pointwise,
-                   KernelTraits().Estimate(&PointwiseWork).When(&FitsPointwise),
-                   PackedConv2dKernel<Pointwise, float>);
-REGISTER_OP_KERNEL(fused_conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   pointwise,
-                   KernelTraits().Estimate(&PointwiseWork).When(&FitsPointwise),
-                   PackedConv2dKernel<Pointwise, float>);
+REGISTER_OP_KERNEL(
+    conv2d, PLAIN, CPUPlace, pointwise, KernelTraits(), PointwiseKernel);
+REGISTER_OP_KERNEL(
+    fused_conv2d, PLAIN, CPUPlace, pointwise, KernelTraits(), PointwiseKernel);
 
 }  // namespace sluice

@@ -31,58 +31,32 @@ struct Winograd {
                   void* scratch) {
     Conv2dWinograd(plan, input, filter, bias, chain, output, scratch);
   }
+  static std::string Refusal(const KernelQuery& query) {
+    const Conv2dGeometry g = Conv2dGeometryOf(query);
+    if (FitsConv2dWinograd(g)) return "";
+    return Format(
+        "needs NHWC and filters of 3x3 without strides, dilations or groups, "
+        "got {}, {}x{}, strides {}x{}, dilations {}x{}, {} groups",
+        query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w,
+        g.stride_h, g.stride_w, g.dilation_h, g.dilation_w, g.groups);
+  }
+  static KernelWork Work(const KernelQuery& query) {
+    return Conv2dWinogradWork(Conv2dGeometryOf(query), size,
+                              HasConstantFilter(query));
+  }
 };
-using Winograd2 = Winograd<2>;
-using Winograd4 = Winograd<4>;
-
-std::string FitsWinograd(const KernelQuery& query) {
-  const Conv2dGeometry g = Conv2dGeometryOf(query);
-  if (FitsConv2dWinograd(g)) return "";
-  return Format(
-      "needs NHWC and filters of 3x3 without strides, dilations or groups, got "
-      "{}, {}x{}, strides {}x{}, dilations {}x{}, {} groups",
-      query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w,
-      g.stride_h, g.stride_w, g.dilation_h, g.dilation_w, g.groups);
-}
-
-template <int64_t size>
-KernelWork WinogradWork(const KernelQuery& query) {
-  KernelWork work = Conv2dWinogradWork(Conv2dGeometryOf(query), size,
-                                       HasConstantFilter(query));
-  work.extra_bytes += OperandBytes(query);
-  return work;
-}
-
-template <int64_t size>
-KernelTraits Traits() {
-  return KernelTraits().Estimate(&WinogradWork<size>).When(&FitsWinograd);
-}
+using Winograd2 = PackedConv2dKernel<Winograd<2>, float>;
+using Winograd4 = PackedConv2dKernel<Winograd<4>, float>;
 
 }  // namespace
 
-REGISTER_OP_KERNEL(conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   winograd_2x2,
-                   Traits<2>(),
-                   PackedConv2dKernel<Winograd2, float>);
-REGISTER_OP_KERNEL(conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   winograd_4x4,
-                   Traits<4>(),
-                   PackedConv2dKernel<Winograd4, float>);
-REGISTER_OP_KERNEL(fused_conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   winograd_2x2,
-                   Traits<2>(),
-                   PackedConv2dKernel<Winograd2, float>);
-REGISTER_OP_KERNEL(fused_conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   winograd_4x4,
-                   Traits<4>(),
-                   PackedConv2dKernel<Winograd4, float>);
+REGISTER_OP_KERNEL(
+    conv2d, PLAIN, CPUPlace, winograd_2x2, KernelTraits(), Winograd2);
+REGISTER_OP_KERNEL(
+    conv2d, PLAIN, CPUPlace, winograd_4x4, KernelTraits(), Winograd4);
+REGISTER_OP_KERNEL(
+    fused_conv2d, PLAIN, CPUPlace, winograd_2x2, KernelTraits(), Winograd2);
+REGISTER_OP_KERNEL(
+    fused_conv2d, PLAIN, CPUPlace, winograd_4x4, KernelTraits(), Winograd4);
 
 }  // namespace sluice

@@ -29,6 +29,8 @@ inline bool HasConstantFilter(const KernelQuery& query) {
 //   static size_t ScratchBytes(const Plan& plan);
 //   static void Pack(plan, filter, factors, packed);
 //   static void Run(plan, input, PackedFilter, bias, chain, output, scratch);
+//   static std::string Refusal(query);  // "", or what it does not compute
+//   static KernelWork Work(query);
 template <typename Method>
 class FilterPacking final : public Packing {
  public:
@@ -78,6 +80,10 @@ class PackedConv2dKernel final : public OpKernel {
  public:
   explicit PackedConv2dKernel(const OpKernelConstruction& /*construction*/) {}
 
+  static KernelTraits AdaptTraits(KernelTraits traits) {
+    return traits.Estimate(&EstimatedWork).When(&Method::Refusal);
+  }
+
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     const int threads = preparation.num_threads;
@@ -120,6 +126,12 @@ class PackedConv2dKernel final : public OpKernel {
 
  private:
   using Kept = std::shared_ptr<const PackedWeights>;
+
+  static KernelWork EstimatedWork(const KernelQuery& query) {
+    KernelWork work = Method::Work(query);
+    work.extra_bytes += OperandBytes(query);
+    return work;
+  }
 
   PackedFilter FilterOf(const OpKernelContext& context, Kept* kept) const {
     const Tensor& filter = context.Input("Filter");

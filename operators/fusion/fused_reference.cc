@@ -11,8 +11,10 @@
 namespace sluice {
 namespace {
 
-std::string NeverRuns(const KernelQuery& /*query*/) {
-  return "is there to compare others with";
+KernelTraits NeverTaken() {
+  return KernelTraits().When([](const KernelQuery& /*query*/) {
+    return std::string("is there to compare others with");
+  });
 }
 
 Tensor RunPlain(const std::string& op,
@@ -92,26 +94,15 @@ class FusedReference final : public OpKernel {
 
   OpDesc op_;
 };
+using Reference = FusedReference<FloatTypes>;
 
 }  // namespace
 
-REGISTER_OP_KERNEL(fused_conv2d,
-                   PLAIN,
-                   CPUPlace,
-                   reference,
-                   KernelTraits().When(&NeverRuns),
-                   FusedReference<FloatTypes>);
-REGISTER_OP_KERNEL(fused_mul,
-                   PLAIN,
-                   CPUPlace,
-                   reference,
-                   KernelTraits().When(&NeverRuns),
-                   FusedReference<FloatTypes>);
-REGISTER_OP_KERNEL(fused_matmul,
-                   PLAIN,
-                   CPUPlace,
-                   reference,
-                   KernelTraits().When(&NeverRuns),
-                   FusedReference<FloatTypes>);
+REGISTER_OP_KERNEL(
+    fused_conv2d, PLAIN, CPUPlace, reference, NeverTaken(), Reference);
+REGISTER_OP_KERNEL(
+    fused_mul, PLAIN, CPUPlace, reference, NeverTaken(), Reference);
+REGISTER_OP_KERNEL(
+    fused_matmul, PLAIN, CPUPlace, reference, NeverTaken(), Reference);
 
 }  // namespace sluice

@@ -35,31 +35,6 @@ void GatherShape(InferShapeContext& context) {
   context.SetOutput("Out", IndexDims(context));
 }
 
-void GatherGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {IndexDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-void ScatterShape(InferShapeContext& context) {
-  RequireReducible(context);
-  context.Merge(context.input("Updates"), {IndexDims(context), -1});
-  context.SetOutput("Out", context.input("X"));
-}
-
-void ScatterGradShape(InferShapeContext& context) {
-  const DDim updates =
-      context.Merge(context.input("Updates"), {IndexDims(context), -1});
-  context.Merge(context.input("Out@GRAD"), context.input("X"));
-  context.SetOutput("X@GRAD", context.input("X"));
-  context.SetOutput("Updates@GRAD", updates);
-}
-
-std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, "gather_elements_grad",
-      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
 void AxisAttribute(OpSchema& op) {
   op.Attr<int64_t>("axis",
                    "The dim of X that indices are for; a negative one counts "
@@ -83,7 +58,7 @@ void GatherElementsSchema(OpSchema& op) {
   IndexInput(op);
   op.Output("Out", "T", "In the shape of Index.");
   AxisAttribute(op);
-  op.InferShape(GatherShape).Gradient(GatherGradient);
+  op.InferShape(GatherShape).Gradient(PickGradient);
   op.SharesRows("Out", {"X", "Index"}, AxisSparesRows);
   op.Onnx({"GatherElements", {}}).Torch("torch.gather(X, axis, Index)");
 }
@@ -92,13 +67,9 @@ void GatherElementsGradSchema(OpSchema& op) {
   op.Doc(
       "The gradient of gather_elements: each element of X gets the sum of the "
       "gradients of those picked from it, in the order of Index.");
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "What was picked from.", {.shape_only = true});
-  op.Input("Index", "S", "Which elements; checked when the op runs.");
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  AddPickGradArguments(op, "Which elements; checked when the op runs.");
   AxisAttribute(op);
-  op.InferShape(GatherGradShape);
+  op.InferShape(PickGradShape<IndexDims>);
 }
 
 void ScatterElementsSchema(OpSchema& op) {
@@ -112,7 +83,7 @@ void ScatterElementsSchema(OpSchema& op) {
   op.Output("Out", "T", "In the shape of X.");
   AxisAttribute(op);
   AddReductionAttribute(op);
-  op.InferShape(ScatterShape).Gradient(ScatterGradient);
+  op.InferShape(ScatterShape<IndexDims>).Gradient(ScatterGradient);
   op.Onnx({"ScatterElements", {}});
 }
 
@@ -123,14 +94,14 @@ void ScatterElementsGradSchema(OpSchema& op) {
       "and 0 where another update came later.");
   AddScatterGradArguments(op, {"none", "add"});
   AxisAttribute(op);
-  op.InferShape(ScatterGradShape);
+  op.InferShape(ScatterGradShape<IndexDims>);
 }
 
 void ScatterElementsReduceGradSchema(OpSchema& op) {
   op.Doc(ReduceGradDoc("scatter_elements"));
   AddScatterGradArguments(op, {"mul", "max", "min"});
   AxisAttribute(op);
-  op.InferShape(ScatterGradShape);
+  op.InferShape(ScatterGradShape<IndexDims>);
 }
 
 }  // namespace

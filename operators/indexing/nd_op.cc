@@ -45,35 +45,16 @@ DDim NamedDims(const InferShapeContext& context, int64_t batch_dims) {
   return out;
 }
 
+DDim GatheredDims(const InferShapeContext& context) {
+  return NamedDims(context, context.Attr<int64_t>("batch_dims"));
+}
+
+DDim UpdatedDims(const InferShapeContext& context) {
+  return NamedDims(context, 0);
+}
+
 void GatherNdShape(InferShapeContext& context) {
-  context.SetOutput("Out",
-                    NamedDims(context, context.Attr<int64_t>("batch_dims")));
-}
-
-void GatherNdGradShape(InferShapeContext& context) {
-  const DDim out = NamedDims(context, context.Attr<int64_t>("batch_dims"));
-  context.Merge(context.input("Out@GRAD"), {out, -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-void ScatterNdShape(InferShapeContext& context) {
-  RequireReducible(context);
-  context.Merge(context.input("Updates"), {NamedDims(context, 0), -1});
-  context.SetOutput("Out", context.input("X"));
-}
-
-void ScatterNdGradShape(InferShapeContext& context) {
-  const DDim updates =
-      context.Merge(context.input("Updates"), {NamedDims(context, 0), -1});
-  context.Merge(context.input("Out@GRAD"), context.input("X"));
-  context.SetOutput("X@GRAD", context.input("X"));
-  context.SetOutput("Updates@GRAD", updates);
-}
-
-std::vector<OpDesc> GatherNdGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, "gather_nd_grad",
-      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
+  context.SetOutput("Out", GatheredDims(context));
 }
 
 void BatchAttribute(OpSchema& op) {
@@ -101,22 +82,16 @@ void GatherNdSchema(OpSchema& op) {
             "The shape of Index without its last dim, then the dims of X that "
             "have no coordinate.");
   BatchAttribute(op);
-  op.InferShape(GatherNdShape)
-      .Gradient(GatherNdGradient)
-      .Onnx({"GatherND", {}});
+  op.InferShape(GatherNdShape).Gradient(PickGradient).Onnx({"GatherND", {}});
 }
 
 void GatherNdGradSchema(OpSchema& op) {
   op.Doc(
       "The gradient of gather_nd: each slice of X gets the sum of the "
       "gradients of those picked from it, in the order of Index.");
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "What was picked from.", {.shape_only = true});
-  op.Input("Index", "S", "Which slices; checked when the op runs.");
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  AddPickGradArguments(op, "Which slices; checked when the op runs.");
   BatchAttribute(op);
-  op.InferShape(GatherNdGradShape);
+  op.InferShape(PickGradShape<GatheredDims>);
 }
 
 void ScatterNdSchema(OpSchema& op) {
@@ -132,7 +107,7 @@ void ScatterNdSchema(OpSchema& op) {
            "have no coordinate.");
   op.Output("Out", "T", "In the shape of X.");
   AddReductionAttribute(op);
-  op.InferShape(ScatterNdShape).Gradient(ScatterGradient);
+  op.InferShape(ScatterShape<UpdatedDims>).Gradient(ScatterGradient);
   op.Onnx({"ScatterND", {}});
 }
 
@@ -142,13 +117,13 @@ void ScatterNdGradSchema(OpSchema& op) {
       "were replaced; for Updates what Out has at their places, and 0 where "
       "another update came later.");
   AddScatterGradArguments(op, {"none", "add"});
-  op.InferShape(ScatterNdGradShape);
+  op.InferShape(ScatterGradShape<UpdatedDims>);
 }
 
 void ScatterNdReduceGradSchema(OpSchema& op) {
   op.Doc(ReduceGradDoc("scatter_nd"));
   AddScatterGradArguments(op, {"mul", "max", "min"});
-  op.InferShape(ScatterNdGradShape);
+  op.InferShape(ScatterGradShape<UpdatedDims>);
 }
 
 }  // namespace

@@ -4,8 +4,32 @@
 
 #include "sluice/operators/registration.h"
 
-// Shared by the schemas of scatter_elements and scatter_nd.
+// Shared by the schemas of gather_elements and gather_nd, and of
+// scatter_elements and scatter_nd.
 namespace sluice {
+
+// Checks Index; returns the shape of what is picked or of Updates.
+using IndexedDims = DDim (*)(const InferShapeContext&);
+
+template <IndexedDims kDims>
+void PickGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {kDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+inline std::vector<OpDesc> PickGradient(const OpDesc& forward) {
+  return {MakeGradOp(
+      forward, forward.type + "_grad",
+      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
+}
+
+inline void AddPickGradArguments(OpSchema& op, const char* index) {
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "What was picked from.", {.shape_only = true});
+  op.Input("Index", "S", index);
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+}
 
 inline void AddReductionAttribute(OpSchema& op) {
   op.Attr<std::string>(
@@ -33,6 +57,22 @@ inline void RequireReducible(const InferShapeContext& context) {
       "attribute reduction is {}, and input X of {}; expected a dtype that "
       "is computed with, or none",
       reduction, dtype);
+}
+
+template <IndexedDims kDims>
+void ScatterShape(InferShapeContext& context) {
+  RequireReducible(context);
+  context.Merge(context.input("Updates"), {kDims(context), -1});
+  context.SetOutput("Out", context.input("X"));
+}
+
+template <IndexedDims kDims>
+void ScatterGradShape(InferShapeContext& context) {
+  const DDim updates =
+      context.Merge(context.input("Updates"), {kDims(context), -1});
+  context.Merge(context.input("Out@GRAD"), context.input("X"));
+  context.SetOutput("X@GRAD", context.input("X"));
+  context.SetOutput("Updates@GRAD", updates);
 }
 
 // Without a reduction, or by sums, the gradients need no values of X and

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/math/softmax.h"
@@ -12,36 +13,11 @@ SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
   return {x.Product(0, at), x[at], x.Product(at + 1, x.rank())};
 }
 
-// The functions of the ops: softmax and its logarithm.
-struct Plain {
-  template <typename T>
-  static void Forward(const SoftmaxDims& dims, const T* x, T* out) {
-    Softmax(dims, x, out);
-  }
-  template <typename T>
-  static void Backward(const SoftmaxDims& dims,
-                       const T* out,
-                       const T* out_grad,
-                       T* x_grad) {
-    SoftmaxGrad(dims, out, out_grad, x_grad);
-  }
-};
+// Whether an op is the logarithm of softmax.
+using Plain = std::false_type;
+using Logarithm = std::true_type;
 
-struct Logarithm {
-  template <typename T>
-  static void Forward(const SoftmaxDims& dims, const T* x, T* out) {
-    LogSoftmax(dims, x, out);
-  }
-  template <typename T>
-  static void Backward(const SoftmaxDims& dims,
-                       const T* out,
-                       const T* out_grad,
-                       T* x_grad) {
-    LogSoftmaxGrad(dims, out, out_grad, x_grad);
-  }
-};
-
-template <typename T, typename Form>
+template <typename T, typename Log>
 class SoftmaxKernel final : public OpKernel {
  public:
   explicit SoftmaxKernel(const OpKernelConstruction& construction)
@@ -55,7 +31,8 @@ class SoftmaxKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    Form::Forward(dims_, x.data<T>(), out.data<T>());
+    constexpr auto kCompute = Log::value ? LogSoftmax<T> : Softmax<T>;
+    kCompute(dims_, x.data<T>(), out.data<T>());
   }
 
  private:
@@ -63,7 +40,7 @@ class SoftmaxKernel final : public OpKernel {
   SoftmaxDims dims_;
 };
 
-template <typename T, typename Form>
+template <typename T, typename Log>
 class SoftmaxGradKernel final : public OpKernel {
  public:
   explicit SoftmaxGradKernel(const OpKernelConstruction& construction)
@@ -77,8 +54,8 @@ class SoftmaxGradKernel final : public OpKernel {
     const Tensor& out = context.Input(0);
     Tensor& grad = context.AllocateOutput(0, out.dims());
     if (grad.numel() == 0) return;
-    Form::Backward(dims_, out.data<T>(), context.Input(1).data<T>(),
-                   grad.data<T>());
+    constexpr auto kCompute = Log::value ? LogSoftmaxGrad<T> : SoftmaxGrad<T>;
+    kCompute(dims_, out.data<T>(), context.Input(1).data<T>(), grad.data<T>());
   }
 
  private:

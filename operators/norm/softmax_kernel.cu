@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "sluice/operators/conversion/widened_kernel.cuh"
 #include "sluice/operators/math/device_softmax.cuh"
 #include "sluice/operators/registration.h"
@@ -11,44 +13,11 @@ SoftmaxRow<T> RowOf(const DDim& x, int64_t axis) {
   return {x[at], x.Product(at + 1, x.rank())};
 }
 
-// The functions of the ops: softmax and its logarithm.
-struct Plain {
-  template <typename Team, typename T>
-  __device__ static void Forward(const SoftmaxRow<T>& row,
-                                 const Team& team,
-                                 const T* x,
-                                 T* out) {
-    row.Forward(team, x, out);
-  }
-  template <typename Team, typename T>
-  __device__ static void Backward(const SoftmaxRow<T>& row,
-                                  const Team& team,
-                                  const T* out,
-                                  const T* grad,
-                                  T* x_grad) {
-    row.Backward(team, out, grad, x_grad);
-  }
-};
+// Whether an op is the logarithm of softmax.
+using Plain = std::false_type;
+using Logarithm = std::true_type;
 
-struct Logarithm {
-  template <typename Team, typename T>
-  __device__ static void Forward(const SoftmaxRow<T>& row,
-                                 const Team& team,
-                                 const T* x,
-                                 T* out) {
-    row.LogForward(team, x, out);
-  }
-  template <typename Team, typename T>
-  __device__ static void Backward(const SoftmaxRow<T>& row,
-                                  const Team& team,
-                                  const T* out,
-                                  const T* grad,
-                                  T* x_grad) {
-    row.LogBackward(team, out, grad, x_grad);
-  }
-};
-
-template <typename T, typename Form>
+template <typename T, typename Log>
 class SoftmaxCUDAKernel final : public OpKernel {
  public:
   explicit SoftmaxCUDAKernel(const OpKernelConstruction& construction)
@@ -67,8 +36,13 @@ class SoftmaxCUDAKernel final : public OpKernel {
     ForEachRow(context.device_context<CUDADeviceContext>(),
                input.numel() / row.size, row.size,
                [=] __device__(auto team, int64_t number) {
-                 const int64_t at = row.Begin(number);
-                 Form::Forward(row, team, x + at, out + at);
+                 const T* from = x + row.Begin(number);
+                 T* to = out + row.Begin(number);
+                 if constexpr (Log::value) {
+                   row.LogForward(team, from, to);
+                 } else {
+                   row.Forward(team, from, to);
+                 }
                });
   }
 
@@ -77,7 +51,7 @@ class SoftmaxCUDAKernel final : public OpKernel {
   SoftmaxRow<T> row_{};
 };
 
-template <typename T, typename Form>
+template <typename T, typename Log>
 class SoftmaxGradCUDAKernel final : public OpKernel {
  public:
   explicit SoftmaxGradCUDAKernel(const OpKernelConstruction& construction)
@@ -98,7 +72,13 @@ class SoftmaxGradCUDAKernel final : public OpKernel {
                output.numel() / row.size, row.size,
                [=] __device__(auto team, int64_t number) {
                  const int64_t at = row.Begin(number);
-                 Form::Backward(row, team, out + at, grad + at, x_grad + at);
+                 const T *y = out + at, *y_grad = grad + at;
+                 T* to = x_grad + at;
+                 if constexpr (Log::value) {
+                   row.LogBackward(team, y, y_grad, to);
+                 } else {
+                   row.Backward(team, y, y_grad, to);
+                 }
                });
   }
 

@@ -44,12 +44,19 @@ Desc Matrices(const MatMulPlan& plan,
   return {sizes, ToDnnl(dtype), steps};
 }
 
+template <typename Op, typename Result>
+KernelWork Work(const KernelQuery& query);
+
 // Computes a result as operators/contraction/matmul_kernel.h does.
 template <typename Op, typename Result, typename T>
 class MatmulSequence final : public SequenceKernel {
  public:
   explicit MatmulSequence(const OpKernelConstruction& construction)
       : op_(construction) {}
+
+  static KernelTraits AdaptTraits(KernelTraits traits) {
+    return traits.Estimate(&Work<Op, Result>).When(&FitsOneDnn);
+  }
 
  private:
   void Build(SequenceBuilder& builder) override {
@@ -152,63 +159,42 @@ KernelWork Work(const KernelQuery& query) {
   return work;
 }
 
+template <typename Op>
+using MatmulProduct = MatmulSequence<Op, MatmulOut, FloatAndBFloat16>;
+template <typename Op>
+using XGradProduct = MatmulSequence<Op, MatmulXGrad, float>;
+template <typename Op>
+using YGradProduct = MatmulSequence<Op, MatmulYGrad, float>;
+
 }  // namespace
 
 REGISTER_OP_KERNEL(
-    matmul,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Matmul, MatmulOut, FloatAndBFloat16>);
+    matmul, ONEDNN, CPUPlace, matmul, KernelTraits(), MatmulProduct<Matmul>);
+REGISTER_OP_KERNEL(fused_matmul,
+                   ONEDNN,
+                   CPUPlace,
+                   matmul,
+                   KernelTraits(),
+                   MatmulProduct<Matmul>);
 REGISTER_OP_KERNEL(
-    fused_matmul,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Matmul, MatmulOut, FloatAndBFloat16>);
+    fused_mul, ONEDNN, CPUPlace, matmul, KernelTraits(), MatmulProduct<Mul>);
+REGISTER_OP_KERNEL(matmul_grad_x,
+                   ONEDNN,
+                   CPUPlace,
+                   matmul,
+                   KernelTraits(),
+                   XGradProduct<Matmul>);
+REGISTER_OP_KERNEL(matmul_grad_y,
+                   ONEDNN,
+                   CPUPlace,
+                   matmul,
+                   KernelTraits(),
+                   YGradProduct<Matmul>);
 REGISTER_OP_KERNEL(
-    fused_mul,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Mul, MatmulOut, FloatAndBFloat16>);
+    mul, ONEDNN, CPUPlace, matmul, KernelTraits(), MatmulProduct<Mul>);
 REGISTER_OP_KERNEL(
-    matmul_grad_x,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Matmul, MatmulXGrad>).When(&FitsOneDnn),
-    MatmulSequence<Matmul, MatmulXGrad, float>);
+    mul_grad_x, ONEDNN, CPUPlace, matmul, KernelTraits(), XGradProduct<Mul>);
 REGISTER_OP_KERNEL(
-    matmul_grad_y,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Matmul, MatmulYGrad>).When(&FitsOneDnn),
-    MatmulSequence<Matmul, MatmulYGrad, float>);
-REGISTER_OP_KERNEL(
-    mul,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Mul, MatmulOut, FloatAndBFloat16>);
-REGISTER_OP_KERNEL(
-    mul_grad_x,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Mul, MatmulXGrad>).When(&FitsOneDnn),
-    MatmulSequence<Mul, MatmulXGrad, float>);
-REGISTER_OP_KERNEL(
-    mul_grad_y,
-    ONEDNN,
-    CPUPlace,
-    matmul,
-    KernelTraits().Estimate(&Work<Mul, MatmulYGrad>).When(&FitsOneDnn),
-    MatmulSequence<Mul, MatmulYGrad, float>);
+    mul_grad_y, ONEDNN, CPUPlace, matmul, KernelTraits(), YGradProduct<Mul>);
 
 }  // namespace sluice::onednn

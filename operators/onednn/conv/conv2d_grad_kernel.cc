@@ -22,7 +22,7 @@ auto ForwardHint(const ConvSizes& sizes, ConvVariant variant) {
 }
 
 template <typename Variant, typename T>
-class GradInputSequence final : public SequenceKernel {
+class GradInputSequence final : public ConvSequence<Variant> {
  private:
   void Build(SequenceBuilder& builder) override {
     constexpr auto kType = kDTypeOf<T>;
@@ -55,7 +55,7 @@ class GradInputSequence final : public SequenceKernel {
 };
 
 template <typename Variant, typename T>
-class GradFilterSequence final : public SequenceKernel {
+class GradFilterSequence final : public ConvSequence<Variant> {
  private:
   void Build(SequenceBuilder& builder) override {
     constexpr auto kType = kDTypeOf<T>;
@@ -98,43 +98,48 @@ class GradFilterSequence final : public SequenceKernel {
   }
 };
 
+template <typename Variant>
+using GradInput = GradInputSequence<Variant, float>;
+template <typename Variant>
+using GradFilter = GradFilterSequence<Variant, float>;
+
 }  // namespace
 
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    ONEDNN,
                    CPUPlace,
                    direct,
-                   ConvTraits(ConvVariant::kDirect),
-                   GradInputSequence<Direct, float>);
+                   KernelTraits(),
+                   GradInput<Direct>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvVariant::kChannelsLast),
-                   GradInputSequence<ChannelsLast, float>);
+                   KernelTraits(),
+                   GradInput<ChannelsLast>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    ONEDNN,
                    CPUPlace,
                    blocked,
-                   ConvTraits(ConvVariant::kBlocked),
-                   GradInputSequence<Blocked, float>);
+                   KernelTraits(),
+                   GradInput<Blocked>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ONEDNN,
                    CPUPlace,
                    direct,
-                   ConvTraits(ConvVariant::kDirect),
-                   GradFilterSequence<Direct, float>);
+                   KernelTraits(),
+                   GradFilter<Direct>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvVariant::kChannelsLast),
-                   GradFilterSequence<ChannelsLast, float>);
+                   KernelTraits(),
+                   GradFilter<ChannelsLast>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ONEDNN,
                    CPUPlace,
                    blocked,
-                   ConvTraits(ConvVariant::kBlocked),
-                   GradFilterSequence<Blocked, float>);
+                   KernelTraits(),
+                   GradFilter<Blocked>);
 
 }  // namespace sluice::onednn

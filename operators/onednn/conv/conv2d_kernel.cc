@@ -7,7 +7,7 @@ namespace sluice::onednn {
 namespace {
 
 template <typename Variant, typename T>
-class Conv2dSequence final : public SequenceKernel {
+class Conv2dSequence final : public ConvSequence<Variant> {
  private:
   void Build(SequenceBuilder& builder) override {
     constexpr auto kType = kDTypeOf<T>;
@@ -66,44 +66,30 @@ class Conv2dSequence final : public SequenceKernel {
   }
 };
 
+template <typename Variant>
+using Conv = Conv2dSequence<Variant, FloatAndBFloat16>;
+
 }  // namespace
 
-REGISTER_OP_KERNEL(conv2d,
-                   ONEDNN,
-                   CPUPlace,
-                   direct,
-                   ConvTraits(ConvVariant::kDirect),
-                   Conv2dSequence<Direct, FloatAndBFloat16>);
+REGISTER_OP_KERNEL(
+    conv2d, ONEDNN, CPUPlace, direct, KernelTraits(), Conv<Direct>);
 REGISTER_OP_KERNEL(conv2d,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvVariant::kChannelsLast),
-                   Conv2dSequence<ChannelsLast, FloatAndBFloat16>);
-REGISTER_OP_KERNEL(conv2d,
-                   ONEDNN,
-                   CPUPlace,
-                   blocked,
-                   ConvTraits(ConvVariant::kBlocked),
-                   Conv2dSequence<Blocked, FloatAndBFloat16>);
-
-REGISTER_OP_KERNEL(fused_conv2d,
-                   ONEDNN,
-                   CPUPlace,
-                   direct,
-                   ConvTraits(ConvVariant::kDirect),
-                   Conv2dSequence<Direct, FloatAndBFloat16>);
+                   KernelTraits(),
+                   Conv<ChannelsLast>);
+REGISTER_OP_KERNEL(
+    conv2d, ONEDNN, CPUPlace, blocked, KernelTraits(), Conv<Blocked>);
+REGISTER_OP_KERNEL(
+    fused_conv2d, ONEDNN, CPUPlace, direct, KernelTraits(), Conv<Direct>);
 REGISTER_OP_KERNEL(fused_conv2d,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvVariant::kChannelsLast),
-                   Conv2dSequence<ChannelsLast, FloatAndBFloat16>);
-REGISTER_OP_KERNEL(fused_conv2d,
-                   ONEDNN,
-                   CPUPlace,
-                   blocked,
-                   ConvTraits(ConvVariant::kBlocked),
-                   Conv2dSequence<Blocked, FloatAndBFloat16>);
+                   KernelTraits(),
+                   Conv<ChannelsLast>);
+REGISTER_OP_KERNEL(
+    fused_conv2d, ONEDNN, CPUPlace, blocked, KernelTraits(), Conv<Blocked>);
 
 }  // namespace sluice::onednn

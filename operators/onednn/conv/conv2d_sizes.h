@@ -67,4 +67,13 @@ struct ConvSizes {
 // its cost (conv2d_work.h).
 KernelTraits ConvTraits(ConvVariant variant);
 
+// The base of the kernels of a variant.
+template <typename Variant>
+class ConvSequence : public SequenceKernel {
+ public:
+  static KernelTraits AdaptTraits(const KernelTraits& /*traits*/) {
+    return ConvTraits(Variant::kVariant);
+  }
+};
+
 }  // namespace sluice::onednn
