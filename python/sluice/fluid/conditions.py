@@ -14,17 +14,15 @@ from ..framework import created
 from .control_flow import Region, recorded
 from .formula_layers import FORMULAS
 from .framework import Operator, Program, Variable, default_main_program
-from .layer_helper import LayerHelper
 from .nested import flatten, pack_sequence_as
 from .simple_layers import LAYERS
 from .translate import BLOCK_OPS, DTYPES
 from .translate.blocks import CAPACITY, append_cond
 
 __all__ = [
-    "IfElse", "Print", "Switch", "While", "array_length", "array_read",
-    "array_write", "beam_search", "beam_search_decode", "case", "cond",
-    "create_array", "switch_case", "tensor_array_to_tensor", "while_loop",
-]  # fmt: skip
+    "IfElse", "Switch", "While", "array_write", "case", "cond", "create_array",
+    "switch_case", "while_loop",
+]
 
 
 def _written(program: Program, ops: Sequence[Operator]) -> list[str]:
@@ -426,99 +424,3 @@ def array_write(
     inputs = {"X": x, "I": i}
     x.block.append_op("write_to_array", inputs, {"Out": array})
     return array
-
-
-def array_read(array: Variable, i: Variable) -> Variable:
-    """Element number ``i`` of an array."""
-    helper = LayerHelper("array_read")
-    return helper.append("read_from_array", {"X": array, "I": i})
-
-
-def array_length(array: Variable) -> Variable:
-    """How many elements an array has: [1], int64."""
-    return LayerHelper("array_length").append("lod_array_length", {"X": array})
-
-
-def beam_search(
-    pre_ids: Variable,
-    pre_scores: Variable,
-    ids: Variable | None,
-    scores: Variable,
-    beam_size: int,
-    end_id: int,
-    level: int = 0,
-    is_accumulated: bool = True,
-    name: str | None = None,
-    return_parent_idx: bool = False,
-) -> Any:
-    """The best candidates of each source, see
-    :func:`sluice.layers.beam_search`.
-    """
-    made = LayerHelper("beam_search", name).append(
-        "beam_search",
-        {
-            "pre_ids": pre_ids, "pre_scores": pre_scores, "ids": ids,
-            "scores": scores,
-        },
-        {
-            "beam_size": beam_size, "end_id": end_id, "level": level,
-            "is_accumulated": is_accumulated,
-        },
-        "selected_ids",
-        ["selected_scores", "parent_idx"],
-    )  # fmt: skip
-    return made if return_parent_idx else made[:2]
-
-
-def beam_search_decode(
-    ids: Variable,
-    scores: Variable,
-    beam_size: int,
-    end_id: int,
-    name: str | None = None,
-) -> Any:
-    """The sentences that the steps of a beam search wrote to two arrays, see
-    :func:`sluice.layers.beam_search_decode`.
-    """
-    return LayerHelper("beam_search_decode", name).append(
-        "beam_search_decode",
-        {"Ids": ids, "Scores": scores},
-        {"beam_size": beam_size, "end_id": end_id},
-        "SentenceIds",
-        ["SentenceScores"],
-    )
-
-
-def tensor_array_to_tensor(
-    input: Variable,
-    axis: int = 1,
-    name: str | None = None,
-    use_stack: bool = False,
-) -> Any:
-    """All elements of an array, side by side, and the size of each, int32."""
-    return LayerHelper("tensor_array_to_tensor", name).append(
-        "tensor_array_to_tensor",
-        {"X": input},
-        {"axis": axis, "use_stack": use_stack},
-        more=["OutIndex"],
-    )
-
-
-def Print(
-    input: Variable,
-    first_n: int = -1,
-    message: str | None = None,
-    summarize: int = 20,
-    print_tensor_name: bool = True,
-    print_tensor_type: bool = True,
-    print_tensor_shape: bool = True,
-    print_tensor_lod: bool = True,
-    print_phase: str = "both",
-) -> Variable:
-    """The variable, which runs write to stderr, see
-    :func:`sluice.layers.Print`, for all who read it from here on.
-    """
-    attrs = dict(locals(), message=message or "")
-    return LayerHelper("print").append(
-        "print", {"In": attrs.pop("input")}, attrs
-    )

@@ -31,6 +31,10 @@ arange(start, end, step=1, dtype=None, name=None) =
     range(start, end, step, dtype or 'float32')
 assign(input, output=None) = _assign(input, output) if is_variable(input)
     else assign_value(array(input), output)
+beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0,
+    is_accumulated=True, name=None, return_parent_idx=False) = _beam_search(
+    pre_ids, pre_scores, scores, beam_size, end_id, level, is_accumulated, ids,
+    name)[:3 if return_parent_idx else 2]
 clamp(input, min=None, max=None, output=None, name=None) = _clip(input,
     -inf if min is None else min, inf if max is None else max, output, name)
 ctc_greedy_decoder(input, blank, input_length=None, padding_value=0,

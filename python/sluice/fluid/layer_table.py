@@ -8,6 +8,9 @@ _accuracy=accuracy(input:Indices, label:Label, correct:Correct!, total:Total!)
     -> Accuracy
 _assign=assign(x:X, out:Out!)
 _clip=clip(input:X, min|Min, max|Max, output:Out!, name)
+_beam_search=beam_search(pre_ids:pre_ids, pre_scores:pre_scores, scores:scores,
+    beam_size, end_id, level=0, is_accumulated=True, ids:ids?, name) ->
+    selected_ids selected_scores parent_idx
 _ctc=ctc_align(input:Input, blank; merge_repeated=True) -> Output
 _ctc_padded=ctc_align(input:Input, input_length:InputLength, blank,
     padding_value; merge_repeated=True) -> Output OutputLength
@@ -38,6 +41,9 @@ _softmax_with_cross_entropy=softmax_with_cross_entropy(logits:Logits,
 _split=split(input:X, sections|_|SectionsTensorList, num, dim>axis|AxisTensor,
     count>_, name) -> Out*count
 _where=where(condition:Condition, x:X, y:Y)
+Print=print(input:In, first_n=-1, message=None, summarize=20,
+    print_tensor_name=True, print_tensor_type=True, print_tensor_shape=True,
+    print_tensor_lod=True, print_phase='both')
 abs acos asin atan ceil cos exp floor log logsigmoid mean reciprocal relu round
     rsqrt sigmoid sin softplus softsign sqrt square tanh tanh_shrink(x:X, name)
 add_position_encoding(input:X, alpha, beta, name)
@@ -49,6 +55,8 @@ allclose(input:Input, other:Other, rtol=1e-05, atol=1e-08, equal_nan=False,
 argmax=arg_max(x:X, axis=0)
 argmin=arg_min(x:X, axis=0)
 argsort(input:X, axis=-1, descending=False, name) -> Out Indices
+array_length=lod_array_length(array:X)
+array_read=read_from_array(array:X, i:I)
 batch_norm(input:X, act, is_test=False, momentum=0.9, epsilon=1e-05, param_attr,
     bias_attr, data_layout='NCHW', in_place=False>_, name,
     moving_mean_name=None>_, moving_variance_name=None>_,
@@ -57,6 +65,8 @@ batch_norm(input:X, act, is_test=False, momentum=0.9, epsilon=1e-05, param_attr,
     Mean~moving_mean_name[C]=Constant(0.0);
     Variance~moving_variance_name[C]=Constant(1.0)) -> Y MeanOut=Mean
     VarianceOut=Variance
+beam_search_decode(ids:Ids, scores:Scores, beam_size, end_id, name) ->
+    SentenceIds SentenceScores
 bilinear_tensor_product(x:X, y:Y, size>_, act, name, param_attr, bias_attr;
     Weight<param_attr[size, x.shape[1], y.shape[1]]; Bias<bias_attr[1, size])
 bmm dot sequence_expand_as(x:X, y:Y, name)
@@ -307,6 +317,7 @@ swish(x:X, beta=1.0, name)
 teacher_student_sigmoid_loss(input:X, label:Label, soft_max_up_bound=15.0,
     soft_max_lower_bound=-15.0) -> Y
 temporal_shift(x:X, seg_num, shift_ratio=0.25, name)
+tensor_array_to_tensor(input:X, axis=1, name, use_stack=False) -> Out OutIndex
 topk=top_k(input:X, k|K, name) -> Out Indices
 trace(input:Input, offset=0, dim1=0, dim2=1, out:Out!, name)
 transpose=transpose2(x:X, perm>axis, name)
