@@ -1,6 +1,7 @@
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 // The schemas of the rows of math/binary's tables and of their gradient ops.
 namespace sluice {
@@ -24,10 +25,6 @@ DDim CommonDims(const InferShapeContext& context) {
                   "dim {}: expected equal sizes or a 1",
                   x, y, axis, conflict);
   return out;
-}
-
-void BinaryShape(InferShapeContext& context) {
-  context.SetOutput("Out", CommonDims(context));
 }
 
 void GradShape(InferShapeContext& context) {
@@ -121,7 +118,7 @@ void Schema(const BinaryInfo& info, OpSchema& op) {
   op.Output("Out", info.result == BinaryResult::kBool ? "bool" : "T",
             "The result, in the common shape.");
   Axis(op);
-  op.InferShape(BinaryShape).Elementwise();
+  op.InferShape(OutShape<CommonDims>).Elementwise();
   if (info.differentiable()) {
     op.Gradient(info.gradient_reads.out ? GradientWithOut : Gradient);
   }

@@ -2,6 +2,7 @@
 
 #include "sluice/operators/math/binary/where.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -21,10 +22,6 @@ DDim WhereDims(const InferShapeContext& context) {
                   "does not fit, expected equal sizes or a 1",
                   dims[0], dims[1], dims[2], kNames[misfit < 0 ? 0 : misfit]);
   return out;
-}
-
-void WhereShape(InferShapeContext& context) {
-  context.SetOutput("Out", WhereDims(context));
 }
 
 void WhereGradShape(InferShapeContext& context) {
@@ -50,7 +47,7 @@ void WhereSchema(OpSchema& op) {
   op.Input("X", "T", "What is taken where it is true.");
   op.Input("Y", "T", "What is taken where it is false.");
   op.Output("Out", "T", "The result, in the common shape.");
-  op.InferShape(WhereShape).Elementwise().Gradient(WhereGradient);
+  op.InferShape(OutShape<WhereDims>).Elementwise().Gradient(WhereGradient);
   op.Onnx({"Where", {}}).Torch("torch.where(Condition, X, Y)");
 }
 

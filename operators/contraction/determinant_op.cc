@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -17,21 +18,6 @@ DDim BatchDims(const InferShapeContext& context) {
   return x.dims.Subshape(0, last - 1);
 }
 
-void DeterminantShape(InferShapeContext& context) {
-  context.SetOutput("Out", BatchDims(context));
-}
-
-void DeterminantGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {BatchDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> DeterminantGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "determinant_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
 void DeterminantSchema(OpSchema& op) {
   op.Doc(
       "The determinant of each matrix of X, computed in float64 by elimination "
@@ -40,8 +26,8 @@ void DeterminantSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "[..., n, n].");
   op.Output("Out", "T", "The dims of X before the last two.");
-  op.InferShape(DeterminantShape);
-  op.Gradient(DeterminantGradient).Onnx({"Det", {}});
+  op.InferShape(OutShape<BatchDims>);
+  op.Gradient(GradientFromX).Onnx({"Det", {}});
 }
 
 void DeterminantGradSchema(OpSchema& op) {
@@ -53,7 +39,7 @@ void DeterminantGradSchema(OpSchema& op) {
   op.Input("X", "T", "[..., n, n].");
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  op.InferShape(DeterminantGradShape);
+  op.InferShape(XGradShape<BatchDims>);
 }
 
 }  // namespace

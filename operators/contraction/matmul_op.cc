@@ -2,6 +2,7 @@
 #include "sluice/operators/math/contraction/matmul.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 // There are two gradient ops, each one GEMM: the plan chooses a kernel for each
 // and removes one that is not needed. They are not matmul ops themselves:
@@ -41,20 +42,6 @@ DDim MatmulDims(const InferShapeContext& context) {
   return out;
 }
 
-void MatmulShape(InferShapeContext& context) {
-  context.SetOutput("Out", MatmulDims(context));
-}
-
-void MatmulGradXShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {MatmulDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-void MatmulGradYShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {MatmulDims(context), -1});
-  context.SetOutput("Y@GRAD", context.input("Y"));
-}
-
 std::vector<OpDesc> MatmulGradient(const OpDesc& forward) {
   return {
       MakeGradOp(
@@ -91,7 +78,7 @@ void MatmulSchema(OpSchema& op) {
   op.Input("Y", "T", "[..., k, n], [..., n, k] if transposed, or [k].");
   op.Output("Out", "T", "[..., m, n]: the products.");
   MatmulAttributes(op);
-  op.InferShape(MatmulShape).Gradient(MatmulGradient);
+  op.InferShape(OutShape<MatmulDims>).Gradient(MatmulGradient);
   op.SharesRows("Out", {"X", "Y"}, RowWise);
   op.Product().FusedAs("fused_matmul");
   op.Sizes({{"X", "n, n"}, {"Y", "n, n"}});
@@ -107,7 +94,7 @@ void MatmulGradXSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the products.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   MatmulAttributes(op);
-  op.InferShape(MatmulGradXShape);
+  op.InferShape(XGradShape<MatmulDims>);
 }
 
 void MatmulGradYSchema(OpSchema& op) {
@@ -120,7 +107,7 @@ void MatmulGradYSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the products.");
   op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
   MatmulAttributes(op);
-  op.InferShape(MatmulGradYShape).AddsUp();
+  op.InferShape(YGradShape<MatmulDims>).AddsUp();
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 // There are two gradient ops, each one GEMM: the plan chooses a kernel for each
 // and removes one that is not needed. They are not matmul ops themselves: X and
@@ -52,20 +53,6 @@ DDim MulDims(const InferShapeContext& context) {
   return out;
 }
 
-void MulShape(InferShapeContext& context) {
-  context.SetOutput("Out", MulDims(context));
-}
-
-void MulGradXShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {MulDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-void MulGradYShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {MulDims(context), -1});
-  context.SetOutput("Y@GRAD", context.input("Y"));
-}
-
 std::vector<OpDesc> MulGradient(const OpDesc& forward) {
   return {
       MakeGradOp(
@@ -97,7 +84,9 @@ void MulSchema(OpSchema& op) {
   op.Output("Out", "T",
             "X's first x_num_col_dims dimensions, then Y's others.");
   MulAttributes(op);
-  op.InferShape(MulShape).Gradient(MulGradient).SharesRows("Out", {"X"});
+  op.InferShape(OutShape<MulDims>)
+      .Gradient(MulGradient)
+      .SharesRows("Out", {"X"});
   op.Product().FusedAs("fused_mul");
   op.Sizes({{"X", "32, n"}, {"Y", "n, n"}});
 }
@@ -110,7 +99,7 @@ void MulGradXSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the product.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   MulAttributes(op);
-  op.InferShape(MulGradXShape);
+  op.InferShape(XGradShape<MulDims>);
 }
 
 void MulGradYSchema(OpSchema& op) {
@@ -121,7 +110,7 @@ void MulGradYSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the product.");
   op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
   MulAttributes(op);
-  op.InferShape(MulGradYShape).AddsUp("x_num_col_dims");
+  op.InferShape(YGradShape<MulDims>).AddsUp("x_num_col_dims");
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice {
 namespace {
 
 // Returns [N, C * kernel_sizes, windows] for images X of [N, C, H, W].
-DDim WindowsOf(const InferShapeContext& context) {
+DDim UnfoldedDims(const InferShapeContext& context) {
   const DDim x = context.WithRank(context.input("X"), 4);
   std::vector<WindowAxis> axes = WindowAxes(context);
   ReadDilations(context, &axes);
@@ -27,21 +28,6 @@ DDim WindowsOf(const InferShapeContext& context) {
   context.Require(fits, "unfold.overflow",
                   "the windows of input X {} do not fit into 64 bits", x);
   return {x[0], rows, windows};
-}
-
-void UnfoldShape(InferShapeContext& context) {
-  context.SetOutput("Out", WindowsOf(context));
-}
-
-void UnfoldGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {WindowsOf(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> UnfoldGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "unfold_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void UnfoldAttributes(OpSchema& op) {
@@ -66,7 +52,7 @@ void UnfoldSchema(OpSchema& op) {
   op.Input("X", "T", "Images [N, C, H, W].");
   op.Output("Out", "T", "[N, C * elements of a window, windows].");
   UnfoldAttributes(op);
-  op.InferShape(UnfoldShape).Gradient(UnfoldGradient);
+  op.InferShape(OutShape<UnfoldedDims>).Gradient(GradientFromX);
 }
 
 void UnfoldGradSchema(OpSchema& op) {
@@ -78,7 +64,7 @@ void UnfoldGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   UnfoldAttributes(op);
-  op.InferShape(UnfoldGradShape);
+  op.InferShape(XGradShape<UnfoldedDims>);
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
-
-void CastShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
-}
 
 void CastGradShape(InferShapeContext& context) {
   context.SetOutput(
@@ -43,7 +40,7 @@ void CastSchema(OpSchema& op) {
                        "rounds to.")
       .Default(std::string("up"))
       .OneOf({"up", "down", "nearest"});
-  op.InferShape(CastShape).Elementwise().Gradient(CastGradient);
+  op.InferShape(SameShape).Elementwise().Gradient(CastGradient);
 }
 
 void CastGradSchema(OpSchema& op) {

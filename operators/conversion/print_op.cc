@@ -1,12 +1,9 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
-
-void PrintShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
-}
 
 std::vector<OpDesc> PrintGradient(const OpDesc& forward) {
   const auto phase = forward.attributes.find("print_phase");
@@ -49,7 +46,7 @@ void PrintSchema(OpSchema& op) {
                        "Whether to print the value, its gradient, or both.")
       .Default(std::string("both"))
       .OneOf({"forward", "backward", "both"});
-  op.InferShape(PrintShape).Gradient(PrintGradient).Overwrite("Out", "X");
+  op.InferShape(SameShape).Gradient(PrintGradient).Overwrite("Out", "X");
 }
 
 }  // namespace

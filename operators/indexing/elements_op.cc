@@ -3,6 +3,7 @@
 #include "sluice/operators/indexing/scatter_schema.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 // gather_elements and scatter_elements: Index has an index for each element.
 namespace sluice {
@@ -31,10 +32,6 @@ DDim IndexDims(const InferShapeContext& context) {
   return dims;
 }
 
-void GatherShape(InferShapeContext& context) {
-  context.SetOutput("Out", IndexDims(context));
-}
-
 void AxisAttribute(OpSchema& op) {
   op.Attr<int64_t>("axis",
                    "The dim of X that indices are for; a negative one counts "
@@ -58,7 +55,7 @@ void GatherElementsSchema(OpSchema& op) {
   IndexInput(op);
   op.Output("Out", "T", "In the shape of Index.");
   AxisAttribute(op);
-  op.InferShape(GatherShape).Gradient(PickGradient);
+  op.InferShape(OutShape<IndexDims>).Gradient(PickGradient);
   op.SharesRows("Out", {"X", "Index"}, AxisSparesRows);
   op.Onnx({"GatherElements", {}}).Torch("torch.gather(X, axis, Index)");
 }
@@ -69,7 +66,7 @@ void GatherElementsGradSchema(OpSchema& op) {
       "gradients of those picked from it, in the order of Index.");
   AddPickGradArguments(op, "Which elements; checked when the op runs.");
   AxisAttribute(op);
-  op.InferShape(PickGradShape<IndexDims>);
+  op.InferShape(XGradShape<IndexDims>);
 }
 
 void ScatterElementsSchema(OpSchema& op) {

@@ -1,5 +1,6 @@
 #include "sluice/operators/indexing/scatter_schema.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 // gather_nd and scatter_nd: Index has the coordinates of slices.
 namespace sluice {
@@ -53,10 +54,6 @@ DDim UpdatedDims(const InferShapeContext& context) {
   return NamedDims(context, 0);
 }
 
-void GatherNdShape(InferShapeContext& context) {
-  context.SetOutput("Out", GatheredDims(context));
-}
-
 void BatchAttribute(OpSchema& op) {
   op.Attr<int64_t>("batch_dims",
                    "So many dims X and Index share: each place along them is "
@@ -82,7 +79,9 @@ void GatherNdSchema(OpSchema& op) {
             "The shape of Index without its last dim, then the dims of X that "
             "have no coordinate.");
   BatchAttribute(op);
-  op.InferShape(GatherNdShape).Gradient(PickGradient).Onnx({"GatherND", {}});
+  op.InferShape(OutShape<GatheredDims>)
+      .Gradient(PickGradient)
+      .Onnx({"GatherND", {}});
 }
 
 void GatherNdGradSchema(OpSchema& op) {
@@ -91,7 +90,7 @@ void GatherNdGradSchema(OpSchema& op) {
       "gradients of those picked from it, in the order of Index.");
   AddPickGradArguments(op, "Which slices; checked when the op runs.");
   BatchAttribute(op);
-  op.InferShape(PickGradShape<GatheredDims>);
+  op.InferShape(XGradShape<GatheredDims>);
 }
 
 void ScatterNdSchema(OpSchema& op) {

@@ -11,12 +11,6 @@ namespace sluice {
 // Checks Index; returns the shape of what is picked or of Updates.
 using IndexedDims = DDim (*)(const InferShapeContext&);
 
-template <IndexedDims kDims>
-void PickGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {kDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
 inline std::vector<OpDesc> PickGradient(const OpDesc& forward) {
   return {MakeGradOp(
       forward, forward.type + "_grad",

@@ -157,7 +157,7 @@ class CrossEntropyLabelGradKernel final : public OpKernel {
     Tensor& grad = context.AllocateOutput(0, logits.dims());
     if (grad.numel() == 0) return;
     T* to = grad.data<T>();
-    LogSoftmax(dims, logits.data<T>(), to);
+    Softmax<T>(SoftmaxStep::kLogSoftmax, dims, logits.data<T>(), nullptr, to);
     const int64_t grain = kElements / dims.inner + 1;
     ParallelFor(dims.outer * dims.size, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {

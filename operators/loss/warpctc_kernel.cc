@@ -95,8 +95,8 @@ class CtcBatchOf {
             context.op(), b, i, label, dims_[2] - 1, blank);
       }
     }
-    LogSoftmax({dims_[0] * dims_[1], dims_[2], 1},
-               context.Input("Logits").data<T>(),
+    Softmax<T>(SoftmaxStep::kLogSoftmax, {dims_[0] * dims_[1], dims_[2], 1},
+               context.Input("Logits").data<T>(), nullptr,
                log_softmax_.template data<T>());
   }
 

@@ -490,12 +490,14 @@ int64_t RowsAtOnce(int64_t elements) {
   return 1 + 16'384 / (1 + elements);
 }
 
+}  // namespace
+
 template <typename T>
-void Run(SoftmaxStep step,
-         const SoftmaxDims& dims,
-         const T* x,
-         const T* grad,
-         T* out) {
+void Softmax(SoftmaxStep step,
+             const SoftmaxDims& dims,
+             const T* x,
+             const T* grad,
+             T* out) {
   const auto run = RunSoftmaxFor<T>();
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
@@ -504,34 +506,6 @@ void Run(SoftmaxStep step,
               [&](int64_t begin, int64_t end) {
                 run(step, dims, x, grad, out, begin, end);
               });
-}
-
-}  // namespace
-
-template <typename T>
-void Softmax(const SoftmaxDims& dims, const T* x, T* out) {
-  Run<T>(SoftmaxStep::kSoftmax, dims, x, nullptr, out);
-}
-
-template <typename T>
-void SoftmaxGrad(const SoftmaxDims& dims,
-                 const T* out,
-                 const T* out_grad,
-                 T* x_grad) {
-  Run<T>(SoftmaxStep::kGrad, dims, out, out_grad, x_grad);
-}
-
-template <typename T>
-void LogSoftmax(const SoftmaxDims& dims, const T* x, T* out) {
-  Run<T>(SoftmaxStep::kLogSoftmax, dims, x, nullptr, out);
-}
-
-template <typename T>
-void LogSoftmaxGrad(const SoftmaxDims& dims,
-                    const T* out,
-                    const T* out_grad,
-                    T* x_grad) {
-  Run<T>(SoftmaxStep::kLogGrad, dims, out, out_grad, x_grad);
 }
 
 template <typename T>
@@ -563,9 +537,6 @@ void SoftmaxCrossEntropyGrad(int64_t rows,
 }
 
 SLUICE_INSTANTIATE_FLOATS(Softmax);
-SLUICE_INSTANTIATE_FLOATS(SoftmaxGrad);
-SLUICE_INSTANTIATE_FLOATS(LogSoftmax);
-SLUICE_INSTANTIATE_FLOATS(LogSoftmaxGrad);
 SLUICE_INSTANTIATE_FLOATS(SoftmaxCrossEntropy);
 SLUICE_INSTANTIATE_FLOATS(SoftmaxCrossEntropyGrad);
 

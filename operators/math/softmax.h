@@ -17,31 +17,22 @@ struct SoftmaxDims {
   static constexpr int64_t kColumnBlock = 64;
 };
 
-// The first four functions below, for their shared loops.
+// What a pass over a tensor computes, of x or, with `grad` of the output, of
+// that:
+//   kSoftmax     exp(x - max) / sum of exp(x - max)
+//   kGrad        (grad - sum of grad * x) * x, with x = softmax's output
+//   kLogSoftmax  x - max - log(sum of exp(x - max)): the logarithm of the
+//                softmax, even if the softmax is too small for T
+//   kLogGrad     grad - exp(x) * sum of grad, with x = kLogSoftmax's output
 enum class SoftmaxStep : uint8_t { kSoftmax, kGrad, kLogSoftmax, kLogGrad };
 
-// out = exp(x - max) / sum of exp(x - max).
+// `out` may be `x` for kLogSoftmax; `grad` is null for the forward steps.
 template <typename T>
-SLUICE_API void Softmax(const SoftmaxDims& dims, const T* x, T* out);
-
-// x_grad = (out_grad - sum of out_grad * out) * out.
-template <typename T>
-SLUICE_API void SoftmaxGrad(const SoftmaxDims& dims,
-                            const T* out,
-                            const T* out_grad,
-                            T* x_grad);
-
-// out = x - max - log(sum of exp(x - max)). This is the logarithm of the
-// softmax, even if the softmax is too small for T. `out` may be `x`.
-template <typename T>
-SLUICE_API void LogSoftmax(const SoftmaxDims& dims, const T* x, T* out);
-
-// x_grad = out_grad - exp(out) * sum of out_grad.
-template <typename T>
-SLUICE_API void LogSoftmaxGrad(const SoftmaxDims& dims,
-                               const T* out,
-                               const T* out_grad,
-                               T* x_grad);
+SLUICE_API void Softmax(SoftmaxStep step,
+                        const SoftmaxDims& dims,
+                        const T* x,
+                        const T* grad,
+                        T* out);
 
 // The labels of [rows, size] logits: for each row an index in [0, size) or
 // `ignored`; alternatively a weight for each logit.

@@ -1,12 +1,9 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
-
-void AssignShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
-}
 
 std::vector<OpDesc> AssignGradient(const OpDesc& forward) {
   return {GradientThrough(forward, forward.Input("X")[0], "assign", {})};
@@ -19,7 +16,7 @@ void AssignSchema(OpSchema& op) {
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "The same elements.");
-  op.InferShape(AssignShape)
+  op.InferShape(SameShape)
       .Elementwise()
       .Gradient(AssignGradient)
       .Alias("Out", "X");

@@ -1,5 +1,6 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -31,10 +32,6 @@ DDim JoinedDims(const InferShapeContext& context) {
   }
   if (out.dims.rank_known()) out.dims[axis] = size;
   return out;
-}
-
-void ConcatShape(InferShapeContext& context) {
-  context.SetOutput("Out", JoinedDims(context));
 }
 
 void ConcatGradShape(InferShapeContext& context) {
@@ -76,7 +73,9 @@ void ConcatSchema(OpSchema& op) {
            {.variadic = true});
   op.Output("Out", "T", "All their elements.");
   AxisAttribute(op);
-  op.InferShape(ConcatShape).Gradient(ConcatGradient).Alias("Out", "X");
+  op.InferShape(OutShape<JoinedDims>)
+      .Gradient(ConcatGradient)
+      .Alias("Out", "X");
   op.Serves(OpRole::kJoin);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }

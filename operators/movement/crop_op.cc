@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -116,15 +117,6 @@ DDim BoxShape(const InferShapeContext& context) {
   return box;
 }
 
-void CropShape(InferShapeContext& context) {
-  context.SetOutput("Out", BoxShape(context));
-}
-
-void CropGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {BoxShape(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
 std::vector<OpDesc> CropGradient(const OpDesc& forward) {
   return MakeGradOp(forward, {"X"});
 }
@@ -158,7 +150,7 @@ void CropSchema(OpSchema& op) {
   BoxInputs(op);
   op.Output("Out", "T", "The box.");
   BoxAttributes(op);
-  op.InferShape(CropShape).Gradient(CropGradient);
+  op.InferShape(OutShape<BoxShape>).Gradient(CropGradient);
 }
 
 void CropGradSchema(OpSchema& op) {
@@ -172,7 +164,7 @@ void CropGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the box, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   BoxAttributes(op);
-  op.InferShape(CropGradShape);
+  op.InferShape(XGradShape<BoxShape>);
 }
 
 }  // namespace

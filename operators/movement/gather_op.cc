@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -28,15 +29,6 @@ DDim PickedDims(const InferShapeContext& context) {
   return out;
 }
 
-void GatherShape(InferShapeContext& context) {
-  context.SetOutput("Out", PickedDims(context));
-}
-
-void GatherGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {PickedDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
 std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
   return {MakeGradOp(
       forward, "gather_grad",
@@ -61,7 +53,9 @@ void GatherSchema(OpSchema& op) {
   op.Output("Out", "T",
             "The shape of X with dim `axis` replaced by the shape of Index.");
   GatherAxis(op);
-  op.InferShape(GatherShape).Gradient(GatherGradient).Onnx({"Gather", {}});
+  op.InferShape(OutShape<PickedDims>)
+      .Gradient(GatherGradient)
+      .Onnx({"Gather", {}});
 }
 
 void GatherGradSchema(OpSchema& op) {
@@ -74,7 +68,7 @@ void GatherGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   GatherAxis(op);
-  op.InferShape(GatherGradShape);
+  op.InferShape(XGradShape<PickedDims>);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -260,24 +261,6 @@ void ExpandAsGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", context.input("X"));
 }
 
-// OutDims is a function DDim(const InferShapeContext&).
-template <auto OutDims>
-void ForwardShape(InferShapeContext& context) {
-  context.SetOutput("Out", OutDims(context));
-}
-
-template <auto OutDims>
-void GradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, forward.type + "_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
 struct Row {
   const char* name;
   const char* doc;
@@ -387,10 +370,6 @@ void SliceLateShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-void SameShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
-}
-
 void ExpandLateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   const DDim shape = context.WithRank(context.input("Shape"), 1);
@@ -407,26 +386,26 @@ constexpr Row kRows[] = {
      "X[start:end:step] along some dims, as in numpy: the elements whose index "
      "is start, start + step and so on, before end.",
      "The elements, in as many dims as X has.", "Slice", SliceAttributes,
-     ForwardShape<SlicedDims>, GradShape<SlicedDims>, SliceOperands,
+     OutShape<SlicedDims>, XGradShape<SlicedDims>, SliceOperands,
      SliceLateShape},
     {"pad",
      "X with elements around it, or without some of its own, dim by dim.",
-     "In the rank of X.", "Pad", PadAttributes, ForwardShape<PaddedDims>,
-     GradShape<PaddedDims>, PadOperands, SameRank},
+     "In the rank of X.", "Pad", PadAttributes, OutShape<PaddedDims>,
+     XGradShape<PaddedDims>, PadOperands, SameRank},
     {"expand",
      "X repeated along its dims of size 1, and along new dims before its own, "
      "as numpy broadcasts it.",
      "In the shape that X and attribute shape have in common.", "Expand",
-     ExpandAttributes, ForwardShape<ExpandedDims>, GradShape<ExpandedDims>,
+     ExpandAttributes, OutShape<ExpandedDims>, XGradShape<ExpandedDims>,
      ExpandOperands, ExpandLateShape},
     {"tile", "X again and again, along each dim.",
      "The sizes of X times repeats.", "Tile", TileAttributes,
-     ForwardShape<TiledDims>, GradShape<TiledDims>, TileOperands, SameRank},
+     OutShape<TiledDims>, XGradShape<TiledDims>, TileOperands, SameRank},
     {"roll",
      "X with its elements moved along some dims; those that leave at one end "
      "come in at the other.",
-     "In the shape of X.", "", RollAttributes, ForwardShape<RolledDims>,
-     GradShape<RolledDims>, RollOperands, SameShape},
+     "In the shape of X.", "", RollAttributes, OutShape<RolledDims>,
+     XGradShape<RolledDims>, RollOperands, SameShape},
 };
 
 OnnxCounterpart OnnxOf(const Row& row) {
@@ -455,7 +434,7 @@ void ExpandAsSchema(OpSchema& op) {
   op.Input("Y", "U", "What has the shape that is wanted.",
            {.shape_only = true});
   op.Output("Out", "T", "In the shape of Y.");
-  op.InferShape(ForwardShape<AsTargetDims>).Gradient(Gradient);
+  op.InferShape(OutShape<AsTargetDims>).Gradient(GradientFromX);
 }
 
 void ExpandAsGradSchema(OpSchema& op) {
@@ -493,7 +472,7 @@ void AddIndexMapOps(Registry& registry) {
       row.operands(op);
       op.InferShape(row.shape).InferLateShape(row.late_shape);
       op.SharesRows("Out", {"X"}, IndexMapSparesRows);
-      op.Gradient(Gradient).Onnx(OnnxOf(row));
+      op.Gradient(GradientFromX).Onnx(OnnxOf(row));
     });
     registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {
       op.Doc(std::string("The gradient of ") + row.name + kGradientDoc);

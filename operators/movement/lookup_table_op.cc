@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -24,10 +25,6 @@ DDim OutDims(const InferShapeContext& context) {
                   ids.dims, out.rank() + 1, DDim::kMaxRank);
   out.InsertDim(out.rank(), context.Dim(w, 1).size);
   return out;
-}
-
-void LookupTableShape(InferShapeContext& context) {
-  context.SetOutput("Out", OutDims(context));
 }
 
 void LookupTableGradShape(InferShapeContext& context) {
@@ -90,7 +87,7 @@ void LookupTableSchema(OpSchema& op) {
   Attributes(op);
   op.Attr<bool>("is_sparse", "The gradient of W is sparse: a row for each id.")
       .Default(false);
-  op.InferShape(LookupTableShape).Gradient(LookupTableGradient);
+  op.InferShape(OutShape<OutDims>).Gradient(LookupTableGradient);
   op.SharesRows("Out", {"Ids"});
   op.Sizes({{"W", "1000, n"}, {"Ids", "64, 1"}});
 }

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -12,12 +13,6 @@ void LrnGradShape(InferShapeContext& context) {
       "X@GRAD",
       context.WithRankAtLeast(
           context.Merge(context.input("X"), context.input("Out@GRAD")), 2));
-}
-
-std::vector<OpDesc> LrnGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "lrn_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void LrnAttributes(OpSchema& op) {
@@ -49,7 +44,7 @@ void LrnSchema(OpSchema& op) {
   op.Input("X", "T", kXDoc);
   op.Output("Out", "T", "In the shape of X.");
   LrnAttributes(op);
-  op.InferShape(LrnShape).Gradient(LrnGradient);
+  op.InferShape(LrnShape).Gradient(GradientFromX);
   op.Onnx({"LRN", {{"size", "n"}, {"bias", "k"}}});
 }
 

@@ -31,8 +31,8 @@ class SoftmaxKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    constexpr auto kCompute = Log::value ? LogSoftmax<T> : Softmax<T>;
-    kCompute(dims_, x.data<T>(), out.data<T>());
+    Softmax<T>(Log::value ? SoftmaxStep::kLogSoftmax : SoftmaxStep::kSoftmax,
+               dims_, x.data<T>(), nullptr, out.data<T>());
   }
 
  private:
@@ -54,8 +54,8 @@ class SoftmaxGradKernel final : public OpKernel {
     const Tensor& out = context.Input(0);
     Tensor& grad = context.AllocateOutput(0, out.dims());
     if (grad.numel() == 0) return;
-    constexpr auto kCompute = Log::value ? LogSoftmaxGrad<T> : SoftmaxGrad<T>;
-    kCompute(dims_, out.data<T>(), context.Input(1).data<T>(), grad.data<T>());
+    Softmax(Log::value ? SoftmaxStep::kLogGrad : SoftmaxStep::kGrad, dims_,
+            out.data<T>(), context.Input(1).data<T>(), grad.data<T>());
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -25,12 +26,6 @@ void SoftmaxGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", out);
 }
 
-std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, forward.type + "_grad",
-      {.outputs = {"Out"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
 void SoftmaxAxis(OpSchema& op) {
   op.Attr<int64_t>("axis",
                    "The dimension that sums to 1; a negative one counts from "
@@ -43,7 +38,7 @@ void ForwardSchema(OpSchema& op) {
   op.Input("X", "T", "Of rank 1 or more.");
   op.Output("Out", "T", "In X's shape.");
   SoftmaxAxis(op);
-  op.InferShape(SoftmaxShape).Gradient(SoftmaxGradient);
+  op.InferShape(SoftmaxShape).Gradient(GradientFromOut);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -16,15 +17,6 @@ DDim MaxOutOutShape(const InferShapeContext& context) {
                   groups, x[1], x);
   out[1] = x[1] / groups;
   return out;
-}
-
-void MaxOutShape(InferShapeContext& context) {
-  context.SetOutput("Out", MaxOutOutShape(context));
-}
-
-void MaxOutGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {MaxOutOutShape(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
 }
 
 std::vector<OpDesc> MaxOutGradient(const OpDesc& forward) {
@@ -47,7 +39,7 @@ void MaxOutSchema(OpSchema& op) {
   op.Input("X", "T", "[N, C, H, W]; groups divides C.");
   op.Output("Out", "T", "[N, C / groups, H, W].");
   GroupsAttribute(op);
-  op.InferShape(MaxOutShape).Gradient(MaxOutGradient);
+  op.InferShape(OutShape<MaxOutOutShape>).Gradient(MaxOutGradient);
 }
 
 void MaxOutGradSchema(OpSchema& op) {
@@ -59,7 +51,7 @@ void MaxOutGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "[N, C / groups, H, W].");
   op.Output("X@GRAD", "T", "[N, C, H, W].");
   GroupsAttribute(op);
-  op.InferShape(MaxOutGradShape);
+  op.InferShape(XGradShape<MaxOutOutShape>);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice {
@@ -25,7 +26,7 @@ std::vector<WindowAxis> PoolAxes(const InferShapeContext& context) {
   return axes;
 }
 
-DDim OutShape(const InferShapeContext& context) {
+DDim Pool2dOutShape(const InferShapeContext& context) {
   const DDim x = context.WithRank(context.input("X"), 4);
   const bool last = context.Attr<std::string>("data_format") == "NHWC";
   const int height = last ? 1 : 2;
@@ -50,12 +51,8 @@ bool IsMax(const OpDesc& op) {
          "max";
 }
 
-void Pool2dShape(InferShapeContext& context) {
-  context.SetOutput("Out", OutShape(context));
-}
-
 void Pool2dGradShape(InferShapeContext& context) {
-  const DDim out = OutShape(context);
+  const DDim out = Pool2dOutShape(context);
   const bool max = context.Attr<std::string>("pooling_type") == "max";
   context.Require(!max || context.HasInput("Out"), "pool2d.out_missing",
                   "the gradient of a maximum needs input Out, got none");
@@ -113,7 +110,7 @@ void PoolArguments(OpSchema& op) {
   op.Input("X", "T", kXDoc);
   op.Output("Out", "T", kOutDoc);
   PoolAttributes(op);
-  op.InferShape(Pool2dShape);
+  op.InferShape(OutShape<Pool2dOutShape>);
 }
 
 void Pool2dSchema(OpSchema& op) {

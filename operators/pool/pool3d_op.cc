@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice {
@@ -27,17 +28,6 @@ void Pool3dShape(InferShapeContext& context) {
   const DDim out = Pool3dOutShape(context);
   context.SetOutput("Out", out);
   context.SetOutput("Mask", out);
-}
-
-void Pool3dGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {Pool3dOutShape(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> Pool3dGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "pool3d_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void Pool3dAttributes(OpSchema& op) {
@@ -87,7 +77,7 @@ void Pool3dSchema(OpSchema& op) {
             "equal ones the first, -1 for none. For avg -1.",
             {.optional = true});
   Pool3dAttributes(op);
-  op.InferShape(Pool3dShape).Gradient(Pool3dGradient);
+  op.InferShape(Pool3dShape).Gradient(GradientFromX);
 }
 
 void Pool3dGradSchema(OpSchema& op) {
@@ -99,7 +89,7 @@ void Pool3dGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", kPool3dOutDoc);
   op.Output("X@GRAD", "T", "In the shape of X.");
   Pool3dAttributes(op);
-  op.InferShape(Pool3dGradShape);
+  op.InferShape(XGradShape<Pool3dOutShape>);
 }
 
 }  // namespace

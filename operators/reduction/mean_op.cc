@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -12,12 +13,6 @@ void MeanGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", context.input("X"));
 }
 
-std::vector<OpDesc> MeanGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "mean_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
 void MeanSchema(OpSchema& op) {
   op.Doc(
       "The mean of all elements, summed as by reduce_sum and rounded once. "
@@ -25,7 +20,7 @@ void MeanSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "A scalar (rank 0).");
-  op.InferShape(MeanShape).Gradient(MeanGradient);
+  op.InferShape(MeanShape).Gradient(GradientFromX);
 }
 
 void MeanGradSchema(OpSchema& op) {

@@ -4,6 +4,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
 namespace sluice {
@@ -43,10 +44,6 @@ DDim OutDims(const InferShapeContext& context) {
   return out;
 }
 
-void ReductionShape(InferShapeContext& context) {
-  context.SetOutput("Out", OutDims(context));
-}
-
 // Sets the shape while the reduced dimensions are unknown.
 void LateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
@@ -58,21 +55,11 @@ void LateShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-void GradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
 void GradShapeWithOut(InferShapeContext& context) {
   context.Merge(context.input("Out"), {OutDims(context), -1});
-  GradShape(context);
+  XGradShape<OutDims>(context);
 }
 
-std::vector<OpDesc> GradientFromShape(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, forward.type + "_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
 std::vector<OpDesc> GradientFromXAndOut(const OpDesc& forward) {
   return {MakeGradOp(forward, forward.type + "_grad",
                      {.inputs = {"X"},
@@ -119,12 +106,12 @@ void Schema(const ReductionInfo& info, OpSchema& op) {
             "X's shape without the dimensions reduced, or with size 1 there; a "
             "scalar (rank 0) when none is left.");
   Attributes(op);
-  op.InferShape(ReductionShape).InferLateShape(LateShape);
+  op.InferShape(OutShape<OutDims>).InferLateShape(LateShape);
   op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
     return SparesRows(op, x, "dim") && IsOff(op, "reduce_all");
   });
   if (info.gradient == ReductionGradient::kShape) {
-    op.Gradient(GradientFromShape);
+    op.Gradient(GradientFromX);
   } else if (info.gradient == ReductionGradient::kXAndOut) {
     op.Gradient(GradientFromXAndOut);
   }
@@ -142,7 +129,7 @@ void GradSchema(const ReductionInfo& info, OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   Attributes(op);
-  op.InferShape(shape_only ? GradShape : GradShapeWithOut);
+  op.InferShape(shape_only ? XGradShape<OutDims> : GradShapeWithOut);
   op.InferLateShape(GradientLateShape);
 }
 

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -29,10 +30,6 @@ DDim SampledDims(const InferShapeContext& context) {
     }
   }
   return out;
-}
-
-void GridSampleShape(InferShapeContext& context) {
-  context.SetOutput("Out", SampledDims(context));
 }
 
 void GridSampleGradShape(InferShapeContext& context) {
@@ -79,7 +76,7 @@ void GridSampleSchema(OpSchema& op) {
       "infinite.");
   SampleArguments(op);
   op.Output("Out", "T", "[N, C, H', W'] or [N, C, D', H', W'].");
-  op.InferShape(GridSampleShape).Gradient(GridSampleGradient);
+  op.InferShape(OutShape<SampledDims>).Gradient(GridSampleGradient);
   op.Onnx({"GridSample", {}});
 }
 

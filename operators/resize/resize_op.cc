@@ -3,6 +3,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"
+#include "sluice/operators/usual_shapes.h"
 #include "sluice/platform/dtype.h"
 
 namespace sluice {
@@ -101,10 +102,6 @@ DDim ResizedDims(const InferShapeContext& context) {
   return out;
 }
 
-void ResizeShape(InferShapeContext& context) {
-  context.SetOutput("Out", ResizedDims(context));
-}
-
 // Sets Out to unknown sizes with X's rank.
 void ResizeLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
@@ -112,17 +109,6 @@ void ResizeLateShape(InferShapeContext& context) {
     out[i] = kUnknownDim;
   }
   context.SetOutput("Out", out);
-}
-
-void ResizeGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {ResizedDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> ResizeGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "resize_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void ResizeAttributes(OpSchema& op) {
@@ -197,8 +183,8 @@ void ResizeSchema(OpSchema& op) {
   op.Output("Out", "T", "In the rank of X.");
   ResizeAttributes(op);
   ResizeOperands(op);
-  op.InferShape(ResizeShape).InferLateShape(ResizeLateShape);
-  op.Gradient(ResizeGradient);
+  op.InferShape(OutShape<ResizedDims>).InferLateShape(ResizeLateShape);
+  op.Gradient(GradientFromX);
 }
 
 void ResizeGradSchema(OpSchema& op) {
@@ -211,7 +197,7 @@ void ResizeGradSchema(OpSchema& op) {
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   ResizeAttributes(op);
   ResizeOperands(op);
-  op.InferShape(ResizeGradShape).InferLateShape(GradientLateShape);
+  op.InferShape(XGradShape<ResizedDims>).InferLateShape(GradientLateShape);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/usual_shapes.h"
 
 // cumsum and cumprod.
 namespace sluice {
@@ -20,26 +21,11 @@ DDim ScannedDims(const InferShapeContext& context) {
   return x;
 }
 
-void ScanShape(InferShapeContext& context) {
-  context.SetOutput("Out", ScannedDims(context));
-}
-
 // The shape does not depend on the axis.
 void ScanLateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   const bool flat = context.Attr<bool>("flatten");
   context.SetOutput("Out", flat ? DDim{kUnknownDim} : x);
-}
-
-void ScanGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {ScannedDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, forward.type + "_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 struct Row {
@@ -84,9 +70,9 @@ void Schema(const Row& row, OpSchema& op) {
   op.Input("X", "T", "Of rank 1 or more; with flatten of any.");
   op.Output("Out", "T", "In X's shape; with flatten [elements].");
   Attributes(op);
-  op.InferShape(ScanShape).InferLateShape(ScanLateShape);
+  op.InferShape(OutShape<ScannedDims>).InferLateShape(ScanLateShape);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
-  op.Gradient(Gradient).Onnx({row.onnx, {}});
+  op.Gradient(GradientFromX).Onnx({row.onnx, {}});
 }
 
 void GradSchema(const Row& row, OpSchema& op) {
@@ -97,7 +83,7 @@ void GradSchema(const Row& row, OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   Attributes(op);
-  op.InferShape(ScanGradShape).InferLateShape(GradientLateShape);
+  op.InferShape(XGradShape<ScannedDims>).InferLateShape(GradientLateShape);
 }
 
 void AddScanOps(Registry& registry) {

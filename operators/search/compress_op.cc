@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -17,15 +18,6 @@ DDim CompressedDims(const InferShapeContext& context) {
   DDim out = x;
   out[static_cast<int>(axis < 0 ? axis + x.rank() : axis)] = kUnknownDim;
   return out;
-}
-
-void CompressShape(InferShapeContext& context) {
-  context.SetOutput("Out", CompressedDims(context));
-}
-
-void CompressGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {CompressedDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
 }
 
 std::vector<OpDesc> CompressGradient(const OpDesc& forward) {
@@ -53,7 +45,7 @@ void CompressSchema(OpSchema& op) {
   op.Input("X", "T", "Of any shape.");
   TakenArguments(op);
   op.Output("Out", "T", "X with fewer slices along the axis.");
-  op.InferShape(CompressShape).Gradient(CompressGradient);
+  op.InferShape(OutShape<CompressedDims>).Gradient(CompressGradient);
 }
 
 void CompressGradSchema(OpSchema& op) {
@@ -65,7 +57,7 @@ void CompressGradSchema(OpSchema& op) {
   TakenArguments(op);
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  op.InferShape(CompressGradShape);
+  op.InferShape(XGradShape<CompressedDims>);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -46,15 +47,6 @@ DDim TransformedDims(const InferShapeContext& context) {
   return out;
 }
 
-void DftShape(InferShapeContext& context) {
-  context.SetOutput("Out", TransformedDims(context));
-}
-
-void DftGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {TransformedDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
 // Sets Out to unknown sizes with X's rank.
 void DftLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
@@ -62,12 +54,6 @@ void DftLateShape(InferShapeContext& context) {
     out[i] = kUnknownDim;
   }
   context.SetOutput("Out", out);
-}
-
-std::vector<OpDesc> DftGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "dft_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void DftAttributes(OpSchema& op) {
@@ -104,8 +90,8 @@ void DftSchema(OpSchema& op) {
   op.Output("Out", "T",
             "[..., 2], or [..., 1] for an inverse transform that is onesided.");
   DftAttributes(op);
-  op.InferShape(DftShape).InferLateShape(DftLateShape);
-  op.Gradient(DftGradient);
+  op.InferShape(OutShape<TransformedDims>).InferLateShape(DftLateShape);
+  op.Gradient(GradientFromX);
 }
 
 void DftGradSchema(OpSchema& op) {
@@ -118,7 +104,7 @@ void DftGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   DftAttributes(op);
-  op.InferShape(DftGradShape).InferLateShape(GradientLateShape);
+  op.InferShape(XGradShape<TransformedDims>).InferLateShape(GradientLateShape);
 }
 
 }  // namespace

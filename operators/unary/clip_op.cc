@@ -3,6 +3,7 @@
 
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -18,10 +19,6 @@ void CheckBounds(const InferShapeContext& context) {
 
 void ClipShape(InferShapeContext& context) {
   CheckBounds(context);
-  context.SetOutput("Out", context.input("X"));
-}
-
-void ClipLateShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
 }
 
@@ -66,7 +63,7 @@ void ClipSchema(OpSchema& op) {
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "A tensor of the same shape.");
   Bounds(op);
-  op.InferShape(ClipShape).InferLateShape(ClipLateShape);
+  op.InferShape(ClipShape).InferLateShape(SameShape);
   op.Elementwise().Gradient(ClipGradient);
   op.Onnx({"Clip", {}}).Torch("torch.clamp(X, min, max)");
 }

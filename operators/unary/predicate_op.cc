@@ -1,13 +1,10 @@
 #include "sluice/operators/math/unary/predicate_row.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 // The schemas of the rows of math/unary's table of predicates.
 namespace sluice {
 namespace {
-
-void PredicateShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
-}
 
 std::vector<DType> DTypes(const PredicateInfo& info) {
   switch (info.dtypes) {
@@ -28,7 +25,7 @@ void Schema(const PredicateInfo& info, OpSchema& op) {
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", info.dtypes == PredicateDTypes::kIntegers ? "T" : "bool",
             "A tensor of the same shape.");
-  op.InferShape(PredicateShape).Elementwise();
+  op.InferShape(SameShape).Elementwise();
   op.Onnx({info.onnx, {}}).Torch(info.torch);
 }
 

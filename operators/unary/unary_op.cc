@@ -1,30 +1,15 @@
 #include "sluice/operators/math/unary/unary_row.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/usual_shapes.h"
 
 // The schemas of the rows of math/unary's tables and of their gradient ops.
 namespace sluice {
 namespace {
 
-void UnaryShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
-}
-
 void UnaryGradShape(InferShapeContext& context) {
   // Input 0 is X or Out, as the formula of the derivative requires.
   context.SetOutput("X@GRAD",
                     context.Merge(context.input(0), context.input("Out@GRAD")));
-}
-
-// The gradient op reads only X or only Out, so that the other can be freed.
-std::vector<OpDesc> GradientFromX(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, forward.type + "_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-std::vector<OpDesc> GradientFromOut(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, forward.type + "_grad",
-      {.outputs = {"Out"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 std::vector<DType> DTypes(const UnaryInfo& info) {
@@ -54,7 +39,8 @@ void Schema(const UnaryInfo& info, OpSchema& op) {
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "A tensor of the same shape.");
   Attributes(info, op);
-  op.InferShape(UnaryShape).Elementwise();
+  op.InferShape(SameShape).Elementwise();
+  // Only X or only Out is read, so that the other can be freed.
   op.Gradient(info.gradient_reads == GradientReads::kX ? GradientFromX
                                                        : GradientFromOut);
   op.Torch(info.torch);

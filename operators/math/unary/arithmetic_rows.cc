@@ -1,31 +1,5 @@
+#define SLUICE_ROWS "sluice/operators/math/unary/arithmetic_rows.inc"
+#define SLUICE_ADD_ROWS AddArithmeticRows
 #include <hwy/foreach_target.h>
-#include <hwy/highway.h>
 
-#include "sluice/operators/math/unary/unary_loops-inl.h"
-#include "sluice/operators/math/unary/unary_tables.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace sluice {
-namespace HWY_NAMESPACE {
-#include "sluice/operators/math/unary/arithmetic_rows.inc"
-
-void AddArithmeticTable(std::vector<UnaryRow>* rows) {
-  AddRows(Table(), rows);
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace sluice
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace sluice {
-namespace {
-HWY_EXPORT(AddArithmeticTable);
-}  // namespace
-
-void AddArithmeticRows(std::vector<UnaryRow>* rows) {
-  HWY_DYNAMIC_DISPATCH(AddArithmeticTable)(rows);
-}
-
-}  // namespace sluice
-#endif  // HWY_ONCE
+#include "sluice/operators/math/unary/unary_table.inc"

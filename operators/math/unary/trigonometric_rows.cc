@@ -1,31 +1,5 @@
+#define SLUICE_ROWS "sluice/operators/math/unary/trigonometric_rows.inc"
+#define SLUICE_ADD_ROWS AddTrigonometricRows
 #include <hwy/foreach_target.h>
-#include <hwy/highway.h>
 
-#include "sluice/operators/math/unary/unary_loops-inl.h"
-#include "sluice/operators/math/unary/unary_tables.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace sluice {
-namespace HWY_NAMESPACE {
-#include "sluice/operators/math/unary/trigonometric_rows.inc"
-
-void AddTrigonometricTable(std::vector<UnaryRow>* rows) {
-  AddRows(Table(), rows);
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace sluice
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace sluice {
-namespace {
-HWY_EXPORT(AddTrigonometricTable);
-}  // namespace
-
-void AddTrigonometricRows(std::vector<UnaryRow>* rows) {
-  HWY_DYNAMIC_DISPATCH(AddTrigonometricTable)(rows);
-}
-
-}  // namespace sluice
-#endif  // HWY_ONCE
+#include "sluice/operators/math/unary/unary_table.inc"

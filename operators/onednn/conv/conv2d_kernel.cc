@@ -67,29 +67,29 @@ class Conv2dSequence final : public ConvSequence<Variant> {
 };
 
 template <typename Variant>
-using Conv = Conv2dSequence<Variant, FloatAndBFloat16>;
+using Conv2d = Conv2dSequence<Variant, FloatAndBFloat16>;
 
 }  // namespace
 
 REGISTER_OP_KERNEL(
-    conv2d, ONEDNN, CPUPlace, direct, KernelTraits(), Conv<Direct>);
+    conv2d, ONEDNN, CPUPlace, direct, KernelTraits(), Conv2d<Direct>);
 REGISTER_OP_KERNEL(conv2d,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
                    KernelTraits(),
-                   Conv<ChannelsLast>);
+                   Conv2d<ChannelsLast>);
 REGISTER_OP_KERNEL(
-    conv2d, ONEDNN, CPUPlace, blocked, KernelTraits(), Conv<Blocked>);
+    conv2d, ONEDNN, CPUPlace, blocked, KernelTraits(), Conv2d<Blocked>);
 REGISTER_OP_KERNEL(
-    fused_conv2d, ONEDNN, CPUPlace, direct, KernelTraits(), Conv<Direct>);
+    fused_conv2d, ONEDNN, CPUPlace, direct, KernelTraits(), Conv2d<Direct>);
 REGISTER_OP_KERNEL(fused_conv2d,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
                    KernelTraits(),
-                   Conv<ChannelsLast>);
+                   Conv2d<ChannelsLast>);
 REGISTER_OP_KERNEL(
-    fused_conv2d, ONEDNN, CPUPlace, blocked, KernelTraits(), Conv<Blocked>);
+    fused_conv2d, ONEDNN, CPUPlace, blocked, KernelTraits(), Conv2d<Blocked>);
 
 }  // namespace sluice::onednn

@@ -90,8 +90,8 @@ TEST(SoftmaxGrad, SharedColumnsGiveTheSameBitsOnAnyNumberOfThreads) {
   std::vector<float> out(x.size());
   const auto both = [&] {
     std::vector<float> grad(x.size());
-    Softmax(dims, x.data(), out.data());
-    SoftmaxGrad(dims, out.data(), x.data(), grad.data());
+    Softmax<float>(SoftmaxStep::kSoftmax, dims, x.data(), nullptr, out.data());
+    Softmax(SoftmaxStep::kGrad, dims, out.data(), x.data(), grad.data());
     return grad;
   };
   const std::vector<float> one = WithThreads(1, both);
