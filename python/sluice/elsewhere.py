@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
 from .errors import NotFoundError
-from .tracebacks import answer
+from .tracebacks import answer, created
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -170,10 +170,11 @@ def checked(
         if wrong:
             what = function.__name__
             what = type(args[0]).__name__ if what == "__init__" else what
-            raise answer(_unknown(what, wrong, shown, error))
+            text = unknown_argument(what, wrong, shown)
+            raise answer(_argument_error(text, error))
         if len(args) > most:
             names = ", ".join(known[code.co_argcount :])
-            text = f"{function.__name__}: needs by name: {names}"
+            text = f"{function.__name__}: needs by name: {names}{created()}"
             raise answer(_argument_error(text, error))
         for i, name, needed in wanted:
             if i < len(args) or name in kwargs:
@@ -197,21 +198,18 @@ def _require_variable(what: str, value: Any) -> None:
     require_variable(what, value)
 
 
-def _unknown(
-    what: str, wrong: list[str], known: Iterable[str], error: type[Exception]
-) -> Exception:
+def unknown_argument(what: str, wrong: list[str], known: Iterable[str]) -> str:
+    """The message for arguments that a function does not have."""
     known = list(known)
     named = ", ".join(name + argument_help(name, known) for name in wrong)
-    text = f"{what}: there is no argument {named}; it has {', '.join(known)}"
-    return _argument_error(text, error)
+    has = ", ".join(known)
+    return f"{what}: there is no argument {named}; it has {has}{created()}"
 
 
 def _argument_error(text: str, error: type[Exception]) -> Exception:
-    from .framework import created
-
     if issubclass(error, NotFoundError):
-        return error(text + created(), "python.unknown_argument")
-    return error(text + created())
+        return error(text, "python.unknown_argument")
+    return error(text)
 
 
 def attribute_help(module: str, name: str, known: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from .. import layer_helper as sluice_helper
 from .. import unique_name
 from ..display import Shown
+from ..elsewhere import unknown_argument
 from ..errors import InvalidArgumentError, SluiceError
 from ..framework import created
 from ..framework import program_guard as sluice_guard
@@ -269,8 +270,16 @@ def answering(function: Callable[..., Any]) -> Callable[..., Any]:
     shape or cannot be added fails there.
     """
 
+    signature = inspect.signature(function)
+    known = signature.parameters
+    more = known and [*known.values()][-1].kind is inspect.Parameter.VAR_KEYWORD
+
     @functools.wraps(function)
     def wrapped(*values: Any, **named: Any) -> Any:
+        wrong = "" if more else next((n for n in named if n not in known), "")
+        if wrong:
+            text = unknown_argument(function.__name__, [wrong], known)
+            raise InvalidArgumentError(text, "fluid.layer_arguments")
         try:
             return function(*values, **named)
         except SluiceError:

@@ -54,6 +54,17 @@ def test_a_missing_argument_is_named():
         layers.fc(layers.data("x", [4]))
 
 
+def test_an_argument_that_is_not_there_is_one_sentence():
+    x = layers.data("x", [4])
+    with expect(r"^fc: there is no argument activation \(here act\); it has ") as caught:
+        layers.fc(x, 3, activation="relu")
+    assert caught.value.__cause__ is None
+    with expect(r"^conv2d: there is no argument kernel_size \(here filter_size\); it has "):
+        layers.conv2d(x, 3, kernel_size=3)
+    with expect(r"^relu: there is no argument foo; it has "):
+        layers.relu(x, foo=3)
+
+
 def test_an_input_is_a_variable():
     with expect("relu_0: x must be a variable, got 'x'"):
         layers.relu("x")
