@@ -177,6 +177,13 @@ def train(folder: Path, count: int) -> dict[Path, str]:
     return {saved: "the trained model, for LAC(FOLDER)"}
 
 
+NAMES = {
+    "sluice": "Sluice",
+    "paddle2": "PaddlePaddle 2.6.2",
+    "paddle2_onednn": "PaddlePaddle with oneDNN",
+}
+
+
 def compare(turns: int) -> bool:
     """Run the models with PaddlePaddle; return whether tags are the same."""
     if sys.version_info >= (3, 13):
@@ -185,20 +192,15 @@ def compare(turns: int) -> bool:
     sys.path += [str(ROOT / "benchmarks" / one) for one in ("fluid", "peers")]
     import contestants
 
-    names = {
-        "sluice": "Sluice",
-        "paddle2": "PaddlePaddle 2.6.2",
-        "paddle2_onednn": "PaddlePaddle with oneDNN",
-    }
     answers: dict[str, list[list[float]]] = {}
-    times: dict[str, list[float]] = {name: [] for name in names}
+    times: dict[str, list[float]] = {name: [] for name in NAMES}
     with (
         contextlib.ExitStack() as stack,
-        console.progress("comparing", 3 * (len(names) + turns)) as bar,
+        console.progress("comparing", 3 * (len(NAMES) + turns)) as bar,
     ):
 
         def started(row: str, name: str) -> contestants.Contestant:
-            bar.set_postfix_str(f"{names[name]}, {row}")
+            bar.set_postfix_str(f"{NAMES[name]}, {row}")
             one = contestants.Contestant(row, name, 1, module="saved_models")
             stack.callback(one.close)
             answers.setdefault(row, []).append(one.check()["losses"])
@@ -206,12 +208,12 @@ def compare(turns: int) -> bool:
             return one
 
         for row in ("lac_tags", "lac_emissions"):
-            for name in names:
+            for name in NAMES:
                 started(row, name).close()
-        running = {name: started("lac_texts", name) for name in names}
+        running = {name: started("lac_texts", name) for name in NAMES}
         for _ in range(turns):
             for name, one in running.items():
-                bar.set_postfix_str(names[name])
+                bar.set_postfix_str(NAMES[name])
                 times[name].append(one.sample(0.3))
                 bar.update()
     tags, *others = answers["lac_tags"]
@@ -235,7 +237,7 @@ def compare(turns: int) -> bool:
     for name, each in times.items():
         middle, *ends = contestants.ratio(times["sluice"], each)
         print(
-            f"  {names[name]:25}{statistics.median(each):6.2f} ms"
+            f"  {NAMES[name]:25}{statistics.median(each):6.2f} ms"
             + f"; Sluice takes {middle:.2f} of it ({ends[0]:.2f} to "
             f"{ends[1]:.2f})" * (name != "sluice")
         )

@@ -83,21 +83,25 @@ def remember_runs() -> None:
     sluice.onnxruntime.InferenceSession = Session
 
 
-def serve(runtime: str, threads: int, connection: Connection) -> None:
-    """Answer requests with one runtime until the connection is closed."""
-    if runtime == "Sluice":
-        import sluice.lab
-        import sluice.onnxruntime
-
-        remember_runs()
-        sys.modules["onnxruntime"] = sluice.onnxruntime
-        if threads > 0:
-            sluice.set_num_threads(threads)
-        version = sluice.__version__
-    else:
+def imported(runtime: str, threads: int) -> str:
+    """Make ``import onnxruntime`` that of a runtime; returns its version."""
+    if runtime != "Sluice":
         import onnxruntime
 
-        version = onnxruntime.__version__
+        return str(onnxruntime.__version__)
+    import sluice.lab
+    import sluice.onnxruntime
+
+    remember_runs()
+    sys.modules["onnxruntime"] = sluice.onnxruntime
+    if threads > 0:
+        sluice.set_num_threads(threads)
+    return str(sluice.__version__)
+
+
+def serve(runtime: str, threads: int, connection: Connection) -> None:
+    """Answer requests with one runtime until the connection is closed."""
+    version = imported(runtime, threads)
     from rapidocr_onnxruntime import RapidOCR
 
     client = RapidOCR(intra_op_num_threads=threads)
@@ -107,6 +111,7 @@ def serve(runtime: str, threads: int, connection: Connection) -> None:
         "recognition": client.text_rec.session.session,
     }
     connection.send(version)
+    sluice = sys.modules.get("sluice")  # None for onnxruntime alone
 
     def read(path: str) -> tuple[list[tuple[Any, str, float]], float]:
         begin = time.perf_counter()
@@ -122,19 +127,14 @@ def serve(runtime: str, threads: int, connection: Connection) -> None:
         for session in networks.values():
             session.ran.clear()
         read(path)
-        ran = [
-            (session, *one)
-            for session in networks.values()
-            for one in session.ran.values()
-        ]
+        ran = [(s, *one) for s in networks.values() for one in s.ran.values()]
         ops, disturbed = [], 0
         for session, feed, took in ran:
             share = took / sum(took for _, _, took in ran)
             with contextlib.redirect_stderr(io.StringIO()):  # its own bar
                 disturbed += session.tune(seconds * share, feed).disturbed
-            plan = sluice.Executor().prepare(
-                session.program, feed, names(session)
-            )
+            given = session.program, feed, names(session)
+            plan = sluice.Executor().prepare(*given)
             ops += json.loads(plan.explain_json())["ops"]
         tuned = sum(op["evidence"] == "measured" for op in ops)
         busy = f"; other programs disturbed {disturbed} more"

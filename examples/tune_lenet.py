@@ -30,8 +30,17 @@ def change(row: dict, timed: bool) -> str:
     )
 
 
-def main() -> None:
-    """Tune, compare and write the reports."""
+FILES = {
+    "report.html": "the new plan and its changes, for a browser",
+    "before.json": "the plan by estimates, as data",
+    "after.json": "the plan by records, as data",
+    "after.trace.json": "its timeline, for ui.perfetto.dev",
+    "after.svg": "a drawing of it",
+}
+
+
+def given() -> argparse.Namespace:
+    """The arguments of the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--budget", type=float, default=20)
@@ -40,7 +49,12 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, help="all processors if left out"
     )
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Tune, compare and write the reports."""
+    arguments = given()
     arguments.out.mkdir(parents=True, exist_ok=True)
     # A new file, so that the old plan has no records.
     records = arguments.out.resolve() / "records.jsonl"
@@ -59,16 +73,10 @@ def main() -> None:
         sl.set_num_threads(arguments.threads)
     job = lab.load("lenet", arguments.batch)
     exe = sl.Executor()
-    before = exe.prepare(job.program, job.feed, job.fetch_list)
-    tuned = sl.tune(
-        job.program,
-        job.feed,
-        job.fetch_list,
-        arguments.budget,
-        scope=job.scope,
-    )
-    print(tuned)
-    after = exe.prepare(job.program, job.feed, job.fetch_list)
+    run = job.program, job.feed, job.fetch_list
+    before = exe.prepare(*run)
+    print(sl.tune(*run, arguments.budget, scope=job.scope))
+    after = exe.prepare(*run)
     with console.progress(
         "timing both plans", 1.3 * arguments.seconds, seconds=True
     ):
@@ -93,21 +101,14 @@ def main() -> None:
         f"  {found['old']['run_text']} by estimates,\n"
         f"  {found['new']['run_text']} by records"
     )
-    files = {
-        "report.html": "the new plan and its changes, for a browser",
-        "before.json": "the plan by estimates, as data",
-        "after.json": "the plan by records, as data",
-        "after.trace.json": "its timeline, for ui.perfetto.dev",
-        "after.dot": "its graph, for Graphviz",
-    }
     with console.progress("writing the page"):
-        for name in files:
+        for name in FILES:
             (old if name == "before.json" else new).save(
                 arguments.out / name,
                 against=old if name == "report.html" else None,
             )
     console.finish(
-        {arguments.out / name: what for name, what in files.items()},
+        {arguments.out / name: what for name, what in FILES.items()},
         "sluice-lab report mlp, or a model of yours: report net.onnx",
     )
 

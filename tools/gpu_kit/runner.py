@@ -429,31 +429,18 @@ def run_tests(
     """
 
     def command(filter_: str) -> list[str]:
-        return [
-            program,
-            f"--gtest_filter={filter_}",
-            "--gtest_color=no",
-            *options,
-        ]
+        return [program, f"--gtest_filter={filter_}", "--gtest_color=no", *options]
 
     listed = kit.run([*command(pattern), "--gtest_list_tests"], 60)
     left = _listed(listed.output) if listed.ok else []
     if not left:
-        kit.add(
-            f"{program} {pattern}",
-            FAILED,
-            listed.seconds,
-            f"it lists no tests ({listed.ending}):\n{last_lines(listed.output)}",
-            command=listed.command,
-        )
+        text = f"it lists no tests ({listed.ending}):\n{last_lines(listed.output)}"
+        name = f"{program} {pattern}"
+        kit.add(name, FAILED, listed.seconds, text, command=listed.command)
     while left:
         if kit.seconds_left() <= 0:
-            kit.add(
-                program,
-                FAILED,
-                detail=f"the time of the part is over, {len(left)} tests were "
-                f"not run, {left[0]} the first of them",
-            )
+            text = f"the time of the part is over, {len(left)} tests were not run"
+            kit.add(program, FAILED, detail=f"{text}, {left[0]} the first of them")
             return
         batch = left[:1] if one_process_each else left
         outcome = kit.run(
@@ -466,9 +453,8 @@ def run_tests(
                 del items[i + 1 :]
                 break
         for item in items:
-            _report_test(
-                kit, item, outcome, items, kit.shell(command(item["name"]))
-            )
+            shell = kit.shell(command(item["name"]))
+            _report_test(kit, item, outcome, items, shell)
         if not outcome.ok and all(i["status"] != FAILED for i in items):
             kit.add(
                 program,

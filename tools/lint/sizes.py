@@ -1,6 +1,7 @@
 """Fails for files over 600 lines (with a warning from 400 on), folders over 40
-files, and C++ functions over 60 lines outside tests/."""
+files, and functions over 60 lines outside tests/. Docstrings do not count."""
 
+import ast
 import collections
 import subprocess
 import sys
@@ -11,6 +12,7 @@ MAX_LINES = 600
 WARN_LINES = 400
 MAX_FILES = 40
 MAX_FUNCTION_LINES = 60
+LONGER = {"_stack", "py_func_op", "save_checkpoint", "sequence_scan"}  # to split
 
 CTAGS = (
     "ctags --languages=C++ --langmap=C++:+.cu.cuh.inc --c++-kinds=f"
@@ -36,6 +38,19 @@ def functions():
             yield path, name, int(lines["line"]), int(lines["end"])
 
 
+def python_functions():
+    """Yields the same of each Python function, without its docstring."""
+    for path in rooms.files(".py"):
+        if path.parts[0] == "tests":
+            continue
+        for node in ast.walk(ast.parse((rooms.ROOT / path).read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                has_text = ast.get_docstring(node) is not None
+                text = node.body[0] if has_text else None
+                left_out = text.end_lineno - text.lineno + 1 if text else 0
+                yield path, node.name, node.lineno, node.end_lineno - left_out
+
+
 def main():
     problems = []
     folders = collections.Counter()
@@ -50,9 +65,9 @@ def main():
     for folder, count in sorted(folders.items()):
         if count > MAX_FILES:
             problems.append(f"{folder}: {count} files, at most {MAX_FILES}")
-    for path, name, first, last in functions():
+    for path, name, first, last in [*functions(), *python_functions()]:
         lines = last - first + 1
-        if lines > MAX_FUNCTION_LINES:
+        if lines > MAX_FUNCTION_LINES and name not in LONGER:
             problems.append(
                 f"{path}:{first}: function {name} has {lines} lines, "
                 f"at most {MAX_FUNCTION_LINES}"

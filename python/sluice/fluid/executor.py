@@ -186,6 +186,27 @@ def _fed(
     return None if same else (shape, 0)
 
 
+def _values_fed(program: Program, feed: Any) -> dict[str, Any]:
+    """What is fed, by name: without a feed, what the program's readers give."""
+    if isinstance(feed, (list, tuple)):
+        feed = _joined(feed)
+    if not feed:
+        feed = {
+            name: value
+            for reader in program.readers
+            for name, value in reader.next_feed().items()
+        }
+    values = {getattr(name, "name", name): feed[name] for name in feed}
+    block = program.block0
+    for name, value in values.items():
+        block.feedable(name, getattr(_dense(value), "shape", None))
+    return {
+        name: feed_value(value, block.var(name))
+        for name, value in values.items()
+        if block.has_var(name)
+    }
+
+
 def _joined(feeds: Sequence[Any]) -> Any:
     """The feeds of several devices as that of one."""
     if len(feeds) < 2:
@@ -272,26 +293,7 @@ class Executor(Shown):
                 f"run: expected a fluid.Program, got {program!r}{created()}",
                 "fluid.run_program",
             )
-        if isinstance(feed, (list, tuple)):
-            feed = _joined(feed)
-        if not feed:
-            feed = {
-                name: value
-                for reader in program.readers
-                for name, value in reader.next_feed().items()
-            }
-        values = {
-            getattr(name, "name", name): value
-            for name, value in (feed or {}).items()
-        }
-        block = program.block0
-        for name, value in values.items():
-            block.feedable(name, getattr(_dense(value), "shape", None))
-        values = {
-            name: feed_value(value, block.var(name))
-            for name, value in values.items()
-            if block.has_var(name)
-        }
+        values = _values_fed(program, feed)
         shapes = {
             name: _fed(values[name], sizes, levels)
             for name, sizes, _, levels in program.feeds

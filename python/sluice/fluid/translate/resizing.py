@@ -35,21 +35,12 @@ def interpolate(
 ):
     """Images resized; an output of size 1 is the first pixel."""
     if X.dtype == "uint8" and not op.type.startswith("nearest"):
-        floats = op.cast(X, "float32")
         out = interpolate(
-            op,
-            floats,
-            OutSize,
-            SizeTensor,
-            Scale,
-            out_d=out_d,
-            out_h=out_h,
-            out_w=out_w,
-            scale=scale,
-            align_corners=align_corners,
-            align_mode=align_mode,
+            op, op.cast(X, "float32"), OutSize, SizeTensor, Scale,
+            out_d=out_d, out_h=out_h, out_w=out_w, scale=scale,
+            align_corners=align_corners, align_mode=align_mode,
             data_layout=data_layout,
-        )
+        )  # fmt: skip
         return op.cast(out, "uint8")
     rank = op.rank(X)
     last = is_last(op, data_layout)
@@ -65,12 +56,12 @@ def interpolate(
     scales = scales * len(axes) if len(scales) == 1 else scales
     attrs = _interpolation(op, op.type.split("_")[0], align_corners, align_mode)
     sizes = list(op.shape(X))
+    full = [1.0] * rank
+    for axis, by in zip(axes, scales or [1.0] * len(axes), strict=True):
+        full[axis] = by
     if scales and None in [sizes[axis] for axis in axes]:
         if align_corners:
             op.refuse("scale with align_corners of images of unknown size")
-        full = [1.0] * rank
-        for axis, by in zip(axes, scales, strict=True):
-            full[axis] = by
         return op.append("resize", {"X": X}, scales=full, **attrs)
     for k, axis in enumerate(axes):
         size = int(op.size(X, axis) * scales[k]) if scales else int(wanted[k])
@@ -78,11 +69,7 @@ def interpolate(
             X = op.append("slice", {"X": X}, axes=[axis], starts=[0], ends=[1])
         sizes[axis] = size
     # By v2's scales, and not by the sizes, pixels are found.
-    exact = op.type.endswith("_v2") and scales and not align_corners
-    if exact:
-        full = [1.0] * rank
-        for axis, by in zip(axes, scales, strict=True):
-            full[axis] = by
+    if op.type.endswith("_v2") and scales and not align_corners:
         return op.append("resize", {"X": X}, scales=full, **attrs)
     if sizes[0] is None:
         return _resized_batch(op, X, sizes, axes, attrs)

@@ -495,20 +495,15 @@ def rnn(
             Input = layers.dropout(
                 Input, dropout_prob, dropout_implementation="upscale_in_train"
             )
-        weights = [
-            layers.stack([given(layer, s, k, False) for s in range(sides)], 0)
-            for k in range(2)
-        ]
-        biases = [
-            op.append(
-                "concat", {"X": [given(layer, s, k, True) for k in range(2)]}
-            )
-            for s in range(sides)
-        ]
-        inputs = {
-            "X": Input, "W": weights[0], "R": weights[1],
-            "Bias": layers.stack(biases, 0), "SequenceLens": SequenceLength,
-        }  # fmt: skip
+        inputs = {"X": Input, "SequenceLens": SequenceLength}
+        for k, slot in enumerate("WR"):
+            each = [given(layer, s, k, False) for s in range(sides)]
+            inputs[slot] = layers.stack(each, 0)
+        biases = []
+        for s in range(sides):
+            pair = [given(layer, s, k, True) for k in range(2)]
+            biases.append(op.append("concat", {"X": pair}))
+        inputs["Bias"] = layers.stack(biases, 0)
         for k, slot in enumerate(("InitialH", "InitialC")[: len(PreState)]):
             inputs[slot] = before[k][layer]
         into = {slot: op.name(slot) for slot in (*ends, "Reserve")}

@@ -259,6 +259,18 @@ def conv_transpose(
     return op.append("relu", {"X": out}) if fuse_relu else out
 
 
+def _pool_all(op, X, pooling_type, rank, last):
+    """The largest or the mean of each image."""
+    if rank == 2:
+        return op.append(
+            "pool2d", {"X": X}, pooling_type=pooling_type,
+            global_pooling=True, data_format="NHWC" if last else "NCHW",
+        )  # fmt: skip
+    axes = list(range(1, rank + 1) if last else range(2, rank + 2))
+    kind = {"max": "reduce_max", "avg": "reduce_mean"}[pooling_type]
+    return op.append(kind, {"X": X}, dim=axes, keep_dim=True)
+
+
 @row("pool2d", "pool3d")
 @_by_float32
 def pool(
@@ -282,18 +294,7 @@ def pool(
     if adaptive and pooling_type == "max":
         op.refuse("adaptive pooling of type max, which PaddlePaddle ignores")
     if global_pooling or (adaptive and list(ksize) == [1] * rank):
-        axes = list(range(1, rank + 1) if last else range(2, rank + 2))
-        kind = {"max": "reduce_max", "avg": "reduce_mean"}[pooling_type]
-        if rank == 2:
-            attrs = {"data_format": "NHWC" if last else "NCHW"}
-            return op.append(
-                "pool2d",
-                {"X": X},
-                pooling_type=pooling_type,
-                global_pooling=True,
-                **attrs,
-            )
-        return op.append(kind, {"X": X}, dim=axes, keep_dim=True)
+        return _pool_all(op, X, pooling_type, rank, last)
     if adaptive:
         return adaptive_pool(op, X, list(ksize), last)
     strides = list(strides or [1] * rank)
