@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -17,14 +16,14 @@ from .drawing import (
     COLOURS,
     Box,
     Cell,
-    fold,
+    fold_layers,
     fold_repeats,
     fold_training,
     render,
     stack,
     write,
 )
-from .summary import MOST_OPS, Layers
+from .summary import Layers, count_by_phase
 
 if TYPE_CHECKING:
     from .framework import LayerCall, Operator, Program
@@ -219,24 +218,7 @@ class _Boxes:
         call = self.layers.get(made[0]) if made and forward else None
         self.made_by[len(self.boxes) - 1] = index, call
 
-    def with_layers(self) -> list[Box]:
-        """The boxes, of which those of a layer of many ops are one."""
-        members: dict[LayerCall, list[int]] = {}
-        for i, (_, call) in self.made_by.items():
-            if call is not None:
-                members.setdefault(call, []).append(i)
-        first, instead = list(range(len(self.boxes))), {}
-        for call, found in members.items():
-            whole = found == list(range(found[0], found[-1] + 1))
-            if len(found) > MOST_OPS and whole:
-                first[found[0] : found[-1] + 1] = [found[0]] * len(found)
-                last = self.boxes[found[-1]]
-                instead[found[0]] = replace(
-                    last, cells=[self._layer(call.name, found)]
-                )
-        return fold(self.boxes, first, instead)
-
-    def _layer(self, name: str, found: list[int]) -> Cell:
+    def layer(self, name: str, found: list[int]) -> Cell:
         """The box for the ops of one layer."""
         at = [self.made_by[i][0] for i in found]
         ops = [self.ops[i] for i in at]
@@ -287,21 +269,17 @@ def draw(
     """See :meth:`sluice.Program.draw`."""
     all = flag("draw: all", all)
     made = _Boxes(program)
-    many = Counter(op.purpose for op in made.ops)
     whole = stack(made.boxes, _joins)
     boxes = whole
     if not all:
-        made.boxes = made.with_layers()
+        by = {i: call for i, (_, call) in made.made_by.items() if call}
+        made.boxes = fold_layers(made.boxes, by, made.layer)
         boxes = stack(fold_training(made.boxes, made.training), _joins)
         if sum(len(box.cells) for box in boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, lambda cells: cells[0])
-    lines = [counted(len(made.ops), "op")]
-    if len(many) > 1:
-        lines[0] += (
-            f": {many['forward']} forward, {many['backward']} backward, "
-            f"{many['optimize']} optimizer"
-        )
-    if text := Layers(program).parameters_text():
+    layers = Layers(program)
+    lines = [count_by_phase(layers.ops)]
+    if text := layers.parameters_text():
         lines.append(text)
     if len(boxes) < len(whole):
         lines.append("folded: draw(all=True) shows every op")

@@ -26,6 +26,7 @@ from .draw import about, feed_boxes
 from .drawing import (
     Box,
     Cell,
+    fold_layers,
     fold_repeats,
     fold_training,
     render,
@@ -68,8 +69,9 @@ def _share(part: float, total: float) -> str:
 class _Plan:
     """The ops of a plan as boxes, from its JSON."""
 
-    def __init__(self, data: Mapping[str, Any], by: str) -> None:
+    def __init__(self, data: Mapping[str, Any], by: str, layers: Any) -> None:
         self.ops, self.place, self.by = data["ops"], data["place"], by
+        self.layers = layers
         self.measured = bool(self.ops) and "measured" in self.ops[0]
         self.seconds = [
             op["measured"]["median"]
@@ -101,6 +103,7 @@ class _Plan:
         read = {value["var"] for op in self.ops for value in op["inputs"]}
         fed = {f["var"]: (f["dtype"], f["shape"]) for f in data["feeds"]}
         self.boxes, self.maker = feed_boxes(fed, read)
+        self.made_by: dict[int, Any] = {}
         phase = "forward"
         for op, seconds in zip(self.ops, self.seconds, strict=True):
             # What a pass put in belongs to what is around it.
@@ -135,6 +138,8 @@ class _Plan:
             self.maker[value["var"]] = len(self.boxes)
             if (value["var"], -1) in self.moves:
                 box.copied = self.moves[value["var"], -1] + ", fetched"
+            if value["var"] in self.layers:
+                self.made_by[len(self.boxes)] = self.layers[value["var"]]
         self.boxes.append(box)
 
     def _cell(self, op: Mapping[str, Any], seconds: float, phase: str) -> Cell:
@@ -189,19 +194,20 @@ class _Plan:
         layout = op["layout"] * (op["layout"] not in ("any", "NCHW"))
         return ", ".join(part for part in (text, layout) if part)
 
-    def training(self, phase: str, members: list[int]) -> Cell:
-        """The box for the calls of one phase."""
+    def sum_of(self, name: str, members: list[int]) -> Cell:
+        """The box for the calls of a phase, or of a layer."""
+        word = "optimizer" if name == "optimize" else name
         cells = [self.boxes[m].cells[0] for m in members]
         parts: Counter[str] = Counter()
         for cell in cells:
             parts[cell.bars[0][0]] += cell.seconds
         total = sum(parts.values())
         most = max(cells, key=lambda cell: cell.seconds)
+        marks = [cell.mark for cell in cells if cell.mark[:1] == "#"]
         lines = [f"{c.mark} {c.name}: {c.kernel}, {c.time}" for c in cells]
-        word = "optimizer" if phase == "optimize" else phase
         return Cell(
             f"{word}: {counted(len(cells), 'call')}",
-            "",
+            f"{marks[0]}-{marks[-1][1:]}" if marks else "",
             f"most: {most.mark} {most.name}",
             "op",
             "\n".join(lines),
@@ -234,12 +240,14 @@ def draw_plan(
             "python.draw_by",
         )
     all = flag("draw: all", all)
+    layers = getattr(plan, "_layers", {})
     if isinstance(plan, _core.Plan):
         plan = json.loads(_core._explain_by_signature(plan))
-    made = _Plan(plan, by)
-    boxes = made.boxes
+    made = _Plan(plan, by, layers)
+    boxes = whole = made.boxes
     if not all:
-        boxes = fold_training(boxes, made.training)
+        made.boxes = fold_layers(boxes, made.made_by, made.sum_of)
+        boxes = fold_training(made.boxes, made.sum_of)
         if len(boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, made.sum_up)
     word = "measured" if made.measured else "predicted"
@@ -254,7 +262,7 @@ def draw_plan(
     copied = sum(t["bytes"] for t in plan["transfers"])
     if copied:
         lines.append(f"red: copies between places, {of_bytes(copied)} in all")
-    if len(boxes) < len(made.boxes):
+    if len(boxes) < len(whole):
         lines.append("folded: draw(all=True) shows every op")
     if plan["rest"]["reason"]:
         lines.append("the first stretch only: " + plan["rest"]["reason"])

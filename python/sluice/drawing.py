@@ -8,14 +8,17 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from ._core import _shown
 from .display import clean
 from .errors import InvalidArgumentError
 from .graph_layout import Point, lay_out, levels
+from .summary import MOST_OPS
 
 _LEAST, _MOST, _PAD, _MARGIN = 150, 270, 9, 16  # widths in pixels
+_LONGEST = 48  # characters of a name that are drawn; tooltips have all
 _LONG = 24  # an edge over more rows is drawn as two ends that name each other
 _LONGEST_BLOCK = 48  # in boxes, of blocks that are found to repeat
 _FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
@@ -145,6 +148,22 @@ def stack(boxes: list[Box], joins: Callable[[Cell], bool]) -> list[Box]:
     return fold(boxes, first, whole)
 
 
+def fold_layers(
+    boxes: list[Box],
+    made_by: Mapping[int, Any],
+    cell: Callable[[str, list[int]], Cell],
+) -> list[Box]:
+    """Make one box of those of each layer of many ops, by ``cell``."""
+    first, instead = list(range(len(boxes))), {}
+    for call, inside in groupby(first[:], made_by.get):
+        found = list(inside)
+        if call is not None and len(found) > MOST_OPS:
+            first[found[0] : found[-1] + 1] = [found[0]] * len(found)
+            made = [cell(call.name, found)]
+            instead[found[0]] = replace(boxes[found[-1]], cells=made)
+    return fold(boxes, first, instead)
+
+
 def fold_training(
     boxes: list[Box], cell: Callable[[str, list[int]], Cell]
 ) -> list[Box]:
@@ -257,13 +276,26 @@ def _one_row(cell: Cell, width: float) -> bool:
     return not cell.kernel and (not cell.detail or need <= width)
 
 
+def _details(cell: Cell, width: float) -> list[str]:
+    """The lines of the detail, which is broken after commas."""
+    lines: list[str] = []
+    for part in cell.detail.split(", ") if cell.detail else ():
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and text_width(longer) > width - 2 * _PAD:
+            lines[-1] += ","
+            lines.append(part)
+        else:
+            lines[-1:] = [longer]
+    return lines
+
+
 def _height(cell: Cell, width: float) -> float:
     if cell.kind == "end":
         return 20
+    rows = len(_details(cell, width))
     if cell.kernel or cell.bars:
-        rows = 1 + bool(cell.detail) + bool(cell.kernel)
-        return 18 * rows + 6 + 8 * bool(cell.bars)
-    return 24 if _one_row(cell, width) else 42
+        return 18 * (1 + rows + bool(cell.kernel)) + 6 + 8 * bool(cell.bars)
+    return 24 if _one_row(cell, width) else 24 + 18 * rows
 
 
 def _widths(boxes: list[Box]) -> list[float]:
@@ -272,13 +304,15 @@ def _widths(boxes: list[Box]) -> list[float]:
     for box in boxes:
         widest = max(
             max(
-                text_width(c.name, 13, True) + text_width(c.mark) + 10,
-                text_width(c.kernel, 12, True) + text_width(c.time) + 10,
-                text_width(c.detail),
+                text_width(clean(c.name)[:_LONGEST], 13, True)
+                + text_width(c.mark),
+                text_width(c.kernel, 12, True) + text_width(c.time),
+                min(text_width(c.detail), _MOST),
+                *(text_width(part[:_LONGEST]) for part in c.detail.split(", ")),
             )
             for c in box.cells
         )
-        need.append(min(widest + 2 * _PAD, _MOST))
+        need.append(widest + 2 * _PAD + 10)
         if box.cells[0].kind not in ("feed", "end"):
             common = max(common, need[-1])
     return [
@@ -328,13 +362,13 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float) -> str:
     parts.append(_text(left, base, name, "name text"))
     if cell.mark:
         parts.append(_text(right, base, cell.mark, "dim", "end"))
-    if cell.detail:
-        at = left
-        if _one_row(cell, width):
-            at += text_width(cell.name, 13, True) + 8
-        else:
+    if cell.detail and _one_row(cell, width):
+        at = left + text_width(cell.name, 13, True) + 8
+        parts.append(_text(at, base, cell.detail, "dim"))
+    elif cell.detail:
+        for line in _details(cell, width):
             base += 17.5
-        parts.append(_text(at, base, cut(cell.detail, right - at), "dim"))
+            parts.append(_text(left, base, cut(line, room), "dim"))
     if cell.kernel:
         base += 17.5
         space = room - text_width(cell.time) - 8
@@ -415,6 +449,20 @@ def _legend(
     return parts, y + 19 if parts else y
 
 
+def _heading(
+    lines: Sequence[str], legend: Iterable[tuple[str, str]], width: float
+) -> tuple[list[str], float]:
+    """The lines above a drawing with its legend, and where they end."""
+    parts, y = [], 26.0
+    for i, line in enumerate(lines):
+        look = "dim" if i else "name text"
+        short = cut(line, width, 12 if i else 13, not i)
+        parts.append(_text(_MARGIN, y, short, look))
+        y += 19
+    keys, y = _legend(legend, _MARGIN, y, width + 2 * _MARGIN)
+    return parts + keys, y
+
+
 def _labels(boxes: list[Box]) -> list[tuple[str, str]]:
     """The text below each box and its look: shapes that change, and copies."""
     labels = []
@@ -468,17 +516,9 @@ def render(
         [text_width(text, bold=True) for text, _ in labels],
     )
     width = max(layout.width, min(text_width(lines[0], 13, True), 450), 350)
-    parts, y = [], 26.0
-    for i, line in enumerate(lines):
-        look = "dim" if i else "name text"
-        short = cut(line, width, 12 if i else 13, not i)
-        parts.append(_text(_MARGIN, y, short, look))
-        y += 19
+    parts, y = _heading(lines, legend, width)
     width += 2 * _MARGIN
-    keys, y = _legend(legend, _MARGIN, y, width)
-    parts += keys
-    left, top = (width - layout.width) / 2, y + 4
-    found = []
+    left, top, found = (width - layout.width) / 2, y + 4, []
     for (_, _, moved), route in zip(edges, layout.routes, strict=True):
         parts.append(_edge(route, left, top, bool(moved)))
     for i, box in enumerate(boxes):

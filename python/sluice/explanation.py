@@ -243,6 +243,13 @@ def explain_plan(
     )  # fmt: skip
 
 
+def layer_names(made: Any) -> dict[str, tuple[str, int]]:
+    """Names and numbers of a program's or a plan's layers, by outputs."""
+    calls = getattr(made, "_layers", {})
+    number = {call: i for i, call in enumerate(dict.fromkeys(calls.values()))}
+    return {name: (call.name, number[call]) for name, call in calls.items()}
+
+
 def explained(
     op: Any,
     all: Any,

@@ -27,13 +27,12 @@ arm64_packages=(g++-aarch64-linux-gnu qemu-user
   libgtest-dev:arm64 libgmock-dev:arm64)
 
 # Layers of the Python environment build/venv: the package and its demos; the
-# reports (D3 from mpld3), and for their tests Graphviz (from pygraphviz, which
-# needs libgobject and X11); the tests (selenium is for the report's page); the
+# reports (D3 from mpld3); the tests (selenium is for the report's page); the
 # linters.
 package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm matplotlib
   onnx==1.23.*)
-report_requirements=(mpld3 pygraphviz==2.*)
-report_packages=(libglib2.0-bin libxext6 libxrender1)
+report_requirements=(mpld3)
+ocr_packages=(libglib2.0-bin libxext6 libxrender1)
 test_requirements=(pytest selenium)
 # The same version of clang-format and clang-tidy everywhere, because versions
 # differ in format and findings.
@@ -191,9 +190,8 @@ python_environment() {
           leave_out "the Python package" "no build/venv"
         ;;
       report)
-        { install_packages "${report_packages[@]}" &&
-          environment build/venv report "${report_requirements[@]}"; } ||
-          leave_out "reports and their tests" "no mpld3 and pygraphviz"
+        environment build/venv report "${report_requirements[@]}" ||
+          leave_out "reports and their tests" "no mpld3"
         ;;
       test)
         environment build/venv test "${test_requirements[@]}" ||

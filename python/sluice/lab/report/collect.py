@@ -12,6 +12,8 @@ from typing import Any
 import sluice as sl
 from sluice import display
 from sluice.errors import InvalidArgumentError
+from sluice.explanation import layer_names
+from sluice.summary import MOST_OPS
 
 from ..machine import measure_machine
 from .document import SCHEMA, VERSION, Report
@@ -108,6 +110,14 @@ def report_plans(
     reports = []
     for i, one in enumerate(timed):
         plan = json.loads(one.json)
+        layers = layer_names(program)
+        for op in plan["ops"]:
+            firsts = (layers.get(value["var"]) for value in op["outputs"])
+            op["layer"] = next(firsts, None)
+        sizes = Counter(op["layer"] for op in plan["ops"])
+        for op in plan["ops"]:
+            many = op["layer"] and sizes[op["layer"]] > MOST_OPS
+            op["layer"] = list(op["layer"]) if many else None
         data = {
             "schema": SCHEMA,
             "version": VERSION,

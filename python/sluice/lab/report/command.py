@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from sluice.display import call_name
 from sluice.lab import arguments, programs, text
 
 from .collect import report
@@ -38,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     arguments.add(
         parser, "--trace", "FILE", "a real run and medians, for Perfetto",
     )
-    arguments.add(parser, "--dot", "FILE", "the graph for Graphviz")
+    arguments.add(parser, "--svg", "FILE", "a drawing of the plan")
     arguments.add(
         parser, "--against", "FILE.json",
         "an older report: say what has changed since",
@@ -79,7 +80,7 @@ def summary(data: dict[str, Any], page: str) -> str:
     if ops:
         slowest = max(ops, key=lambda op: op["measured"]["median"])
         share = slowest["measured"]["median"] / data["summary"]["op_seconds"]
-        said.append(f"{share:.0%} {slowest['op']}".replace("%", " %"))
+        said.append(f"{share:.0%} {call_name(slowest)}".replace("%", " %"))
     return f"{', '.join(said)}; open {page}"
 
 
@@ -98,7 +99,7 @@ def run(parsed: argparse.Namespace) -> None:
         for path, make in (
             (parsed.json, made.to_json),
             (parsed.trace, lambda: made.chrome_trace),
-            (parsed.dot, made.to_dot),
+            (parsed.svg, made.draw),
             (parsed.output, lambda: made.to_html(against)),
         )
         if path

@@ -7,12 +7,12 @@ import json
 import os
 from typing import Any
 
+from sluice.draw_plan import draw_plan
 from sluice.errors import DataLossError, InvalidArgumentError, NotFoundError
 from sluice.lab import text as words
 
-from . import memory
+from . import graph, memory
 from .difference import difference
-from .dot import to_dot
 
 SCHEMA = "sluice.report"
 VERSION = 1
@@ -71,14 +71,14 @@ class Report:
             changes = difference(against.data, self.data)
         return to_html(self.data, changes)
 
-    def to_dot(self) -> str:
-        """The graph for Graphviz, coloured by the ops' share of the time."""
-        return to_dot(self.data)
+    def draw(self) -> str:
+        """The plan as SVG, as ``Plan.draw`` has it, with measured times."""
+        return draw_plan(self.data["plan"])
 
     def save(
         self, path: str | os.PathLike[str], against: Report | None = None
     ) -> None:
-        """Write ``*.html``, ``*.json``, ``*.dot``, or a Chrome trace.
+        """Write ``*.html``, ``*.json``, ``*.svg``, or a Chrome trace.
 
         The extension decides: a trace is ``*.trace`` or ``*.trace.json``.
 
@@ -91,14 +91,14 @@ class Report:
             text = self.chrome_trace
         elif name.endswith(".json"):
             text = self.to_json()
-        elif name.endswith(".dot"):
-            text = self.to_dot()
+        elif name.endswith(".svg"):
+            text = self.draw()
         elif name.endswith((".html", ".htm")):
             text = self.to_html(against)
         else:
             raise InvalidArgumentError(
                 f"report: {name!r}: expected a name that ends with .html, "
-                ".json, .dot or .trace.json",
+                ".json, .svg or .trace.json",
                 "lab.report_path",
             )
         with open(name, "w", encoding="utf-8") as file:
@@ -141,7 +141,8 @@ def _check(data: dict[str, Any], name: str) -> None:
     """Access the members that pages need, without any library."""
     try:
         difference(data, data)
-        to_dot(data)
+        graph.make(data["plan"], 600)
+        draw_plan(data["plan"])
         memory.over_time(data["plan"], 100, 100)
         for op in data["plan"]["ops"]:
             lists = data["plan"]["candidate_lists"][op["candidate_list"]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 
@@ -33,15 +35,29 @@ class Graph:
         ]
 
 
+def _layers(ops: list[dict[str, Any]]) -> Iterator[range]:
+    """Ranges of ops: those of a layer, and single ones."""
+    start = 0
+    for layer, inside in groupby(ops, lambda op: op.get("layer")):
+        end = start + sum(1 for _ in inside)
+        step = end - start if layer else 1
+        yield from (range(i, i + step) for i in range(start, end, step))
+        start = end
+
+
 def make(plan: dict[str, Any], most_nodes: int) -> Graph:
     """The graph, with at most ``most_nodes`` nodes for ops.
 
-    With more ops, each node is a range of consecutive ops.
+    A layer of many ops is one node. With more, each node is a range of
+    consecutive ops.
     """
     ops = plan["ops"]
-    length = max(1, -(-len(ops) // most_nodes))
-    starts = range(0, len(ops), length)
-    stretches = [range(i, min(i + length, len(ops))) for i in starts]
+    stretches = list(_layers(ops))
+    length = -(-len(ops) // most_nodes)
+    if len(stretches) > most_nodes:
+        starts = range(0, len(ops), length)
+        stretches = [range(i, min(i + length, len(ops))) for i in starts]
+    nodes = [f"n{i}" for i, inside in enumerate(stretches) for _ in inside]
     maker: dict[str, str] = {}
     for i, feed in enumerate(plan["feeds"]):
         maker[feed["var"]] = f"f{i}"
@@ -49,7 +65,7 @@ def make(plan: dict[str, Any], most_nodes: int) -> Graph:
     slots = plan["slots"]
     edges: dict[tuple[str, str], Edge] = {}
     for position, op in enumerate(ops):
-        node = f"n{position // length}"
+        node = nodes[position]
         for value in {value["var"]: value for value in op["inputs"]}.values():
             source = maker.get(value["var"])
             if source is None or source == node:

@@ -15,7 +15,7 @@ from .layout import positions
 
 _HEIGHT = 40.0  # height of a node, in pixels
 _CHARACTER = 7.2  # width of a character, in pixels
-_LONGEST_LABEL = 26
+_LONGEST_LABEL = 48
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,11 @@ def _nodes(plan: dict[str, Any], made: graph.Graph) -> list[dict[str, Any]]:
             node["label"] = [_label(call_name(first)), _label(kernel)]
             del node["groups"]
         else:
+            layer = first.get("layer") or [""]
+            whole = layer == inside[-1].get("layer")
+            name = f"{layer[0]}: " * whole
             node["label"] = [
-                f"{len(inside)} ops",
+                f"{name}{len(inside)} ops",
                 f"{call_number(first)} to {call_number(inside[-1])}",
             ]
         nodes.append(node)

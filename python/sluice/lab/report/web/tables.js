@@ -52,6 +52,7 @@
       ["kernel", (op) => op.kernelName],
       ...(new Set(ops.map((op) => op.place)).size > 1 ? [["place", (op) => op.place]] : []),
       ["layout", (op) => op.layout],
+      ...(ops.some((op) => op.layer) ? [["layer", (op) => op.layer ? op.layer.join(" ") : "", null, "whose call made the op; a click on this heading puts its ops together"]] : []),
       ["part", (op) => op.part],
       ["output", (op) => sluice.shape(op.outputs[0]) + (op.outputs.length > 1 ? ` +${op.outputs.length - 1}` : "")],
       ["your line", (op) => op.line.split("/").pop(), null, "the line of your program that made the op"],
@@ -61,7 +62,7 @@
     sluice.fill("ops-note", left === 0
       ? "A click on a heading sorts, one on an op shows its candidates."
       : `The ${ops.length.toLocaleString("en")} ops that take the most time; ${sluice.count(left, "other op")} of this plan ${left === 1 ? "is" : "are"} in the totals and in the JSON only. A click on a heading sorts, one on an op shows its candidates.`);
-    const text = (op) => [op.number, op.op, op.kernelName, op.place, op.layout, op.dtype, op.part, op.evidence, op.line,
+    const text = (op) => [op.number, op.op, op.kernelName, op.place, op.layout, op.dtype, op.part, op.evidence, op.line, ...(op.layer ?? []),
       ...op.outputs.map((v) => v.var), ...op.inputs.map((v) => v.var)].join(" ").toLowerCase();
     document.getElementById("filter").addEventListener("input", (event) => {
       const words = event.target.value.toLowerCase().split(/\s+/).filter((word) => word);
