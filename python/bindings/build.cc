@@ -85,8 +85,7 @@ void BindBuild(nb::module_& m) {
       "Threads of programs that are prepared from now on; 0 means all CPUs.");
   m.def("counters", &Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");
-  m.def("num_threads", &NumThreads,
-        "The threads of programs that are prepared from now on.");
+  m.def("num_threads", &NumThreads, "The threads of plans from now on.");
   nb::class_<ThreadCount>(m, "_ThreadCount")
       .def(nb::init<int>())
       .def("__enter__", &ThreadCount::Enter)
