@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <limits>
+#include <string_view>
 #include <utility>
 
-#include "sluice/framework/checkpoint/header_scanner.h"
 #include "sluice/framework/files/checksum.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/number_format.h"
@@ -18,6 +19,115 @@ namespace {
 constexpr uint64_t kFormatVersion = 1;
 constexpr size_t kAlignment = 64;
 constexpr std::string_view kReserved = "__metadata__";
+
+// Scans JSON in the form of CheckpointHeader::Write, front to back: no spaces
+// between values, integers without sign, escapes as in AppendJsonString. It
+// stores nothing, so exhausted memory raises an ordinary exception. Raises
+// DataLoss with the position for any other text.
+class HeaderScanner {
+ public:
+  explicit HeaderScanner(std::string_view text) : text_(text) {}
+
+  // Skips `token` if it comes next; returns whether it did.
+  bool Accept(std::string_view token);
+  void Expect(std::string_view token);
+  std::string String();
+  uint64_t Integer();
+  // Reads 16 hexadecimal digits without quotes.
+  uint64_t Hex();
+  // Requires that only spaces are left.
+  void ExpectEnd();
+
+  // Raises an error that `expected` should come next.
+  [[noreturn]] void Fail(std::string_view expected) const;
+
+ private:
+  char Next();
+
+  std::string_view text_;
+  size_t position_ = 0;
+};
+
+// Returns -1 for any other character than a lower-case hexadecimal digit.
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+void HeaderScanner::Fail(std::string_view expected) const {
+  Raise(ErrorCode::kDataLoss, "checkpoint.header",
+        "the header is damaged: expected {} at byte {} of {}", expected,
+        position_, text_.size());
+}
+
+bool HeaderScanner::Accept(std::string_view token) {
+  if (text_.substr(position_, token.size()) != token) return false;
+  position_ += token.size();
+  return true;
+}
+
+void HeaderScanner::Expect(std::string_view token) {
+  if (!Accept(token)) Fail(token);
+}
+
+char HeaderScanner::Next() {
+  if (position_ == text_.size()) Fail("more");
+  return text_[position_++];
+}
+
+std::string HeaderScanner::String() {
+  Expect("\"");
+  std::string value;
+  for (char c = Next(); c != '"'; c = Next()) {
+    if (c == '\\') {
+      c = Next();
+      if (c == 'n') {
+        c = '\n';
+      } else if (c == 'u') {
+        Expect("00");
+        const int high = HexDigit(Next());
+        const int low = HexDigit(Next());
+        if (high < 0 || low < 0) Fail("a character code");
+        c = static_cast<char>(high * 16 + low);
+      } else if (c != '"' && c != '\\') {
+        Fail("an escaped character");
+      }
+    }
+    value += c;
+  }
+  return value;
+}
+
+uint64_t HeaderScanner::Integer() {
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  const size_t begin = position_;
+  uint64_t value = 0;
+  while (position_ < text_.size() && text_[position_] >= '0' &&
+         text_[position_] <= '9') {
+    const auto digit = static_cast<uint64_t>(text_[position_++] - '0');
+    if (value > (kMax - digit) / 10) Fail("a 64-bit integer");
+    value = value * 10 + digit;
+  }
+  if (position_ == begin) Fail("an integer");
+  return value;
+}
+
+uint64_t HeaderScanner::Hex() {
+  uint64_t value = 0;
+  for (int i = 0; i < 16; ++i) {
+    const int digit = HexDigit(Next());
+    if (digit < 0) Fail("a hexadecimal digit");
+    value = value * 16 + static_cast<uint64_t>(digit);
+  }
+  return value;
+}
+
+void HeaderScanner::ExpectEnd() {
+  while (Accept(" ")) {
+  }
+  if (position_ != text_.size()) Fail("the end");
+}
 
 DType ScanDType(HeaderScanner& scanner) {
   for (const NumberFormat& format : NumberFormats()) {
