@@ -91,6 +91,19 @@ def _channels_last(op: Op, x: Variable) -> Variable:
     return op.append("transpose", {"X": x}, axis=axis)
 
 
+def _append(
+    op: Op, type: str, inputs: dict[str, Any], last: bool, attrs: dict[str, Any]
+) -> Variable:
+    """Append an op of images, or of volumes, which become channels second."""
+    slot, x = next(iter(inputs.items()))
+    if op.rank(x) == 4:
+        attrs["data_format"] = "NHWC" if last else "NCHW"
+    elif last:
+        inputs = inputs | {slot: _channels_second(op, x)}
+    out = op.append(type, inputs, **attrs)
+    return _channels_last(op, out) if op.rank(x) == 5 and last else out
+
+
 _SCALES = {
     "Scale_in": 1.0, "Scale_out": 1.0, "Scale_in_eltwise": 1.0,
     "Scale_weights": (1.0,), "force_fp32_output": False,
@@ -140,14 +153,8 @@ def conv(
         "strides": strides, "paddings": pads, "dilations": dilations,
         "groups": groups,
     }  # fmt: skip
-    if rank == 2:
-        attrs["data_format"] = "NHWC" if last else "NCHW"
-    elif last:
-        Input = _channels_second(op, Input)
     inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
-    out = op.append(f"conv{rank}d", inputs, **attrs)
-    if rank == 3 and last:
-        out = _channels_last(op, out)
+    out = _append(op, f"conv{rank}d", inputs, last, attrs)
     if ResidualData is not None:
         out = out + ResidualData
     if fuse_relu or fuse_activation == "relu":
@@ -248,14 +255,8 @@ def conv_transpose(
         "strides": strides, "paddings": pads, "dilations": dilations,
         "output_padding": more, "groups": groups,
     }  # fmt: skip
-    if rank == 2:
-        attrs["data_format"] = "NHWC" if last else "NCHW"
-    elif last:
-        Input = _channels_second(op, Input)
     inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
-    out = op.append(f"conv{rank}d_transpose", inputs, **attrs)
-    if rank == 3 and last:
-        out = _channels_last(op, out)
+    out = _append(op, f"conv{rank}d_transpose", inputs, last, attrs)
     return op.append("relu", {"X": out}) if fuse_relu else out
 
 
@@ -318,14 +319,8 @@ def pool(
         "pooling_type": pooling_type, "ksize": ksize, "strides": strides,
         "paddings": pads, "exclusive": exclusive, "ceil_mode": ceil_mode,
     }  # fmt: skip
-    if rank == 2:
-        attrs["data_format"] = "NHWC" if last else "NCHW"
-    elif last:
-        X = _channels_second(op, X)
-    out = op.append(op.type, {"X": X}, **attrs)
-    if scale != 1.0:
-        out = op.append("scale", {"X": out}, scale=scale)
-    return _channels_last(op, out) if rank == 3 and last else out
+    out = _append(op, op.type, {"X": X}, last, attrs)
+    return out if scale == 1.0 else op.append("scale", {"X": out}, scale=scale)
 
 
 def _padded(op: Op, X: Variable, pads: Sizes, last: bool) -> Variable:
