@@ -48,8 +48,7 @@ def _layers(ops: list[dict[str, Any]]) -> Iterator[range]:
 def make(plan: dict[str, Any], most_nodes: int) -> Graph:
     """The graph, with at most ``most_nodes`` nodes for ops.
 
-    A layer of many ops is one node. With more, each node is a range of
-    consecutive ops.
+    A layer of many ops is one; with more nodes, each is a range of ops.
     """
     ops = plan["ops"]
     stretches = list(_layers(ops))
