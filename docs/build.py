@@ -152,8 +152,9 @@ def assemble(source: Path, header: str) -> None:
         shutil.copy(picture, source / "design")
     Pages().write(source)
     operators = onnx_reference.operators()
-    onnx_reference.write(source, operators)
-    fluid_reference.write(source)
+    made = fluid_reference.pages() | {"onnx_operators": onnx_reference.page(operators)}
+    for name, text in made.items():
+        (source / f"{name}.md").write_text(text, encoding="utf-8")
     uses = onnx_reference.counterparts(operators)
     records = sorted((ROOT / "records").glob("*.jsonl"))
     alone = onnx_reference.counterparts(operators, alone=True)
@@ -184,10 +185,15 @@ def cpp_reference(source: Path, output: Path) -> None:
     for path in sorted((output / "xml").glob("*.xml")):
         document = xml.parse(path)
         for compound in document.iter("compounddef"):
+            for part in [*compound, *compound.iter("sectiondef")]:
+                for member in part.findall("memberdef"):
+                    if (member.findtext("argsstring") or "").endswith("=delete"):
+                        part.remove(member)
             for part in [*compound]:
                 # The comments of several headers, and what users do not see.
                 spaces = compound.get("kind") == "namespace" and part.tag.endswith("description")
-                if spaces or part.get("kind", "").startswith("private"):
+                hidden = part.tag == "includes" or part.get("kind", "").startswith("private")
+                if spaces or hidden:
                     compound.remove(part)
         document.write(path)
         for one in [*document.iter("compounddef"), *document.iterfind(".//sectiondef/memberdef")]:
@@ -206,7 +212,7 @@ def cpp_reference(source: Path, output: Path) -> None:
         lines = python_reference.heading(path.name)
         lines += [f'``#include "{include}"``', "", f".. doxygenfile:: {path.name}", ""]
         (source / f"{path.stem}.rst").write_text("\n".join(lines))
-    stems = (path.stem for path in headers())
+    stems = sorted(path.stem for path in headers())
     lines = ["# C++", "", op_reference.TABLES["cpp"], ""]
     lines += op_reference.table(["header", "what is in it"], rows)
     (source / "index.md").write_text("\n".join(lines) + tree("", stems, ":hidden:"))

@@ -3,6 +3,7 @@
 import re
 
 import sluice
+import sphinx.search.en
 
 project = "Sluice"
 author = "the authors of Sluice"
@@ -48,6 +49,14 @@ def _python_types(app, what, name, obj, options, signature, result):
     )
 
 
+class _Words(sphinx.search.en.SearchEnglish):
+    """Finds names by their parts, too: winograd_4x4 by winograd."""
+
+    def split(self, input):
+        words = super().split(input)
+        return words + [part for word in words if "_" in word for part in word.split("_") if part]
+
+
 def _no_bindings(app, name, obj, options, bases):
     """Leaves out bases that users do not see."""
     shown = [one for one in bases if not getattr(one, "__module__", "").startswith("sluice._")]
@@ -55,5 +64,6 @@ def _no_bindings(app, name, obj, options, bases):
 
 
 def setup(app):
+    sphinx.search.languages["en"] = _Words
     app.connect("autodoc-process-bases", _no_bindings)
     app.connect("autodoc-process-signature", _python_types)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import collections
 import warnings
-from pathlib import Path
 
 import onnx.defs
 from onnx.backend.test.loader import load_model_tests
@@ -90,8 +89,3 @@ def page(found: dict[str, Operator]) -> str:
             *op_reference.table(["operator", "read", "as"], rows),
         ]
     )
-
-
-def write(source: Path, found: dict[str, Operator]) -> None:
-    """Write the page."""
-    (source / "onnx_operators.md").write_text(page(found), encoding="utf-8")

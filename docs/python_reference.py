@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
+import textwrap
 from pathlib import Path
 from types import ModuleType
 
@@ -46,6 +48,15 @@ def page(title: str, about: str, owner: ModuleType, names: list[str]) -> str:
     return "\n".join(lines)
 
 
+def line_about(value: object) -> str:
+    """The first sentence of a docstring that is one, without its signatures."""
+    for paragraph in re.split(r"\n\s*\n|\n(?=[A-Z])", inspect.getdoc(value) or ""):
+        if not re.match(r"with |\w+\(.*\) -> ", paragraph):
+            sentence = re.split(r"(?<=[.:])\s", " ".join(paragraph.split()))[0].rstrip(":")
+            return op_reference.text(textwrap.shorten(sentence, 110, placeholder=" ..."))
+    return ""
+
+
 def write(folder: Path) -> None:
     """Write the pages and the one that lists them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,11 +69,7 @@ def write(folder: Path) -> None:
         for page, one in pages.items()
         for name in names_of(one, owners[modules[page]])
     }
-    lines = heading("Python")
-    lines += ["``import sluice as sl``. Ops without parameters are functions of ",
-              "``sl.layers``; the :doc:`ops </ops/index>` have their pages.", ""]  # fmt: skip
-    lines += [".. toctree::", "   :hidden:", ""]
-    table = [""]
+    toctree, rows = ["```{toctree}", ":hidden:", ""], []
     for page_name, one in pages.items():
         owner = owners[modules[page_name]]
         title, about = one["title"], one.get("about", "")
@@ -78,9 +85,15 @@ def write(folder: Path) -> None:
         ]
         names = names_of(one, owner) or rest
         if names:
-            lines.append(f"   {page_name}")
-            links = (f":py:obj:`{name} <{owner.__name__}.{name}>`" for name in names)
-            table += [f":doc:`{page_name}`", "   " + ", ".join(links), ""]
+            toctree.append(page_name)
+            rows.append([f"**[{title}]({page_name}.rst)**", ""])
+            lists = {name: f"{{py:obj}}`{name} <{owner.__name__}.{name}>`" for name in names}
+            if page_name == "tensors":  # dtypes are one row
+                dtypes = [name for name in names if isinstance(getattr(owner, name), sluice.DType)]
+                rows.append(["dtypes", ", ".join(map(lists.pop, dtypes))])
+            rows += [[link, line_about(getattr(owner, name))] for name, link in lists.items()]
             text = page(title, about, owner, names)
             (folder / f"{page_name}.rst").write_text(text)
-    (folder / "index.rst").write_text("\n".join([*lines, *table]))
+    lines = ["# Python", "", op_reference.TABLES["python_index"], ""]
+    lines += [*op_reference.table(["name", "what it is"], rows), *toctree, "```", ""]
+    (folder / "index.md").write_text("\n".join(lines))

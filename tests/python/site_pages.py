@@ -69,11 +69,23 @@ def problems(driver, page: Path, width: int) -> list[str]:
     return found
 
 
+def found_by(driver, html: Path, word: str) -> list[str]:
+    """The pages that the search finds for a word."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver.get((html / "search.html").as_uri() + f"?q={word}")
+    done = "return document.body.textContent.includes('matching the search query')"
+    WebDriverWait(driver, 30).until(lambda one: one.execute_script(done))
+    return driver.execute_script("return [...document.querySelectorAll('.search li a')].map(a => a.textContent)")
+
+
 def check(html: Path) -> None:
     """Ends the program with all problems of the pages."""
     found, driver = [], browser()
     pages = sorted(html.rglob("*.html"))
     try:
+        if "conv2d" not in found_by(driver, html, "winograd"):
+            found.append("search: winograd does not find conv2d")
         for width in (1280, 390):
             # Emulated, as a window of Chromium is never narrower than 500.
             metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
