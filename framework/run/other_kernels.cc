@@ -26,6 +26,13 @@ double SecondsOf(const std::vector<PlanCall>& calls) {
   return seconds;
 }
 
+std::shared_ptr<const Plan> PrepareByNewRecords(const Program& program,
+                                                const Plan& plan) {
+  return PlanBuilder(program, plan.feed_specs(), plan.fetch_names(),
+                     plan.place(), plan.options())
+      .Build();
+}
+
 // Returns the seconds of the plan with the hint; below 0 if the call then has
 // another kernel than the one that the hint names.
 double TryHint(const Program& program,
@@ -33,9 +40,7 @@ double TryHint(const Program& program,
                const PlanCall& call,
                const std::string& hint) try {
   const KernelHintGuard guard(hint);
-  const auto other = PlanBuilder(program, plan.feed_specs(), plan.fetch_names(),
-                                 plan.place(), plan.options())
-                         .Build();
+  const auto other = PrepareByNewRecords(program, plan);
   const auto calls = CallsOf(*other);
   const bool obeyed =
       std::any_of(calls.begin(), calls.end(), [&](const PlanCall& each) {
@@ -69,7 +74,8 @@ std::vector<std::string> OtherKernels(const Program& program,
     const std::string hint = HintFor(*call, *call->next);
     const double seconds = TryHint(program, plan, *call, hint);
     if (seconds < 0) continue;
-    const double more = seconds - SecondsOf(calls);
+    const double now = SecondsOf(CallsOf(*PrepareByNewRecords(program, plan)));
+    const double more = seconds - now;
     std::string form(hint_form);
     const size_t at = form.find("{}");
     if (at != std::string::npos) form.replace(at, 2, hint);
