@@ -121,8 +121,10 @@ def read_right(outputs, samples):
 
 def draw(figure, outputs, training):
     axes = figure.subplots()
-    tries = outputs[0][:100].reshape(10, 10, 8, 8).transpose(1, 2, 0, 3)
-    axes.imshow(tries.reshape(80, 80), cmap="gray_r")
+    tries = outputs[0][:100].reshape(10, 10, 8, 8)
+    gap = (0, 0), (0, 0), (1, 1), (0, 0)  # between the digits of a column
+    tries = np.pad(tries, gap, constant_values=tries.min())
+    axes.imshow(tries.transpose(1, 2, 0, 3).reshape(100, 80), cmap="gray_r")
     axes.set_axis_off()
     return "ten tries of each digit"
 
