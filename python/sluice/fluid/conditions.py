@@ -7,6 +7,8 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import unique_name
 from ..display import Shown
 from ..errors import FailedPreconditionError, InvalidArgumentError
@@ -16,7 +18,7 @@ from .formula_layers import FORMULAS
 from .framework import Operator, Program, Variable, default_main_program
 from .nested import flatten, pack_sequence_as
 from .simple_layers import LAYERS
-from .translate import BLOCK_OPS, DTYPES
+from .translate import BLOCK_OPS, CODES, DTYPES
 from .translate.blocks import CAPACITY, append_cond
 
 __all__ = [
@@ -256,6 +258,39 @@ class _Cond(Region):
         append_cond(program.translation, pred, bodies, names)
 
 
+def _common(name: str, dtypes: Sequence[str]) -> str:
+    """The element type that holds all values of both."""
+    try:
+        made = np.result_type(*dtypes).name
+        wide = "float" in made and {"int64", "uint64"} & {*dtypes}
+    except TypeError:  # NumPy does not have bfloat16
+        wide = True
+    if wide and dtypes[0] != dtypes[1]:
+        raise InvalidArgumentError(
+            f"cond: {name} is {dtypes[0]} where the condition holds, and "
+            f"{dtypes[1]} where not; no element type has all values of both: "
+            f"cast one of them{created()}",
+            "fluid.cond_dtypes",
+        )
+    return made if dtypes[0] != dtypes[1] else dtypes[0]
+
+
+def _same_dtypes(region: _Cond, dtypes: Sequence[Sequence[str]]) -> None:
+    """Cast the results of both blocks to the types that hold both. In Fluid a
+    result has the type of the block that ran.
+    """
+    for at, pair in enumerate(zip(*dtypes, strict=True)):
+        wanted = _common(f"result {at}", pair)
+        for (ops, names), dtype in zip(region.ways, pair, strict=True):
+            if dtype == wanted:
+                continue
+            attrs = {"in_dtype": CODES[dtype], "out_dtype": CODES[wanted]}
+            name = unique_name.generate(f"{names[at]}.cast")
+            inputs, outputs = {"X": [names[at]]}, {"Out": [name]}
+            ops.append(Operator("cast", inputs, outputs, attrs, "forward"))
+            names[at] = name
+
+
 def cond(
     pred: Variable,
     true_fn: Callable[[], Any] | None = None,
@@ -266,6 +301,7 @@ def cond(
 
     The functions return as many variables, in the same lists. Both are called
     while the program is written; what they append runs only if it is chosen.
+    Of two element types a result has the one that holds the values of both.
     """
     if not isinstance(pred, Variable):
         raise InvalidArgumentError(
@@ -273,12 +309,13 @@ def cond(
             "fluid.condition",
         )
     program, region = default_main_program(), _Cond(pred)
-    given = []
+    given, dtypes = [], []
     for function in (true_fn, false_fn):
         ops: list[Operator] = []
         with recorded(ops):
             given.append(function() if function else None)
-        flat = [] if given[-1] is None else flatten(given[-1])
+            flat = [] if given[-1] is None else flatten(given[-1])
+            dtypes.append([str(getattr(v, "dtype", "")) for v in flat])
         if not all(isinstance(each, Variable) for each in flat):
             raise InvalidArgumentError(
                 "cond: the functions return variables, lists of them, or "
@@ -287,26 +324,28 @@ def cond(
             )
         names = [variable.name for variable in flat]
         region.ways.append((ops, names))
-    yes, no = ([*names] for _, names in region.ways)
-    # As in Fluid, the blocks write what was there before.
-    written = _written(program, [op for ops, _ in region.ways for op in ops])
-    for _, names in region.ways:
-        names += written
+    yes, no = (names for _, names in region.ways)
     if len(yes) != len(no):
         raise InvalidArgumentError(
             f"cond: true_fn returns {len(yes)} variables, false_fn {len(no)}; "
             f"expected as many{created()}",
             "fluid.cond_results",
         )
-    if not yes and not written:
+    outs = [*yes]
+    _same_dtypes(region, dtypes)
+    # As in Fluid, the blocks write what was there before.
+    written = _written(program, [op for ops, _ in region.ways for op in ops])
+    for _, names in region.ways:
+        names += written
+    if not outs and not written:
         return None
     stem = name or unique_name.generate("cond")
-    outs = [unique_name.generate(f"{stem}.out") for _ in yes]
-    region.outputs["Out"] = outs + written
+    outs = [unique_name.generate(f"{stem}.out") for _ in outs]
+    outs = region.outputs["Out"] = outs + written
     made = program.global_block().append_region(region)
     if given[0] is None:
         return None
-    return pack_sequence_as(given[0], made[: len(yes)])
+    return pack_sequence_as(given[0], made[: len(outs) - len(written)])
 
 
 def case(
