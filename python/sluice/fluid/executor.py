@@ -11,12 +11,17 @@ import numpy as np
 from .. import CPUPlace, _core
 from .. import executor as sluice_executor
 from ..display import Shown
-from ..errors import InvalidArgumentError, NotFoundError
+from ..errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    UnimplementedError,
+)
 from ..framework import created
 from ..ragged import Ragged
 from . import profiler
 from .framework import Program, default_main_program
 from .places import CUDAPlace, place_of
+from .translate import Array
 
 __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor",
@@ -244,6 +249,21 @@ def feed_value(value: Any, var: Any) -> Any:
     return value.reshape(shape[: len(var.shape)])
 
 
+def _elements(array: Array, values: Sequence[Any]) -> list[Any]:
+    """The elements of an array, from the values of its parts."""
+    if len(array._stacks) > 1:
+        raise UnimplementedError(
+            f"run: fetch_list has {array!r} of sequences; fetch what "
+            f"layers.array_read returns{created()}",
+            "fluid.fetch_array",
+        )
+    length, *rows, elements = values if array._stacks else (*values, [])
+    count = int(length.item())
+    ends = rows[0] if rows else [None] * count
+    return [elements[k][: ends[k]] if rows else elements[k]
+            for k in range(count)]  # fmt: skip
+
+
 class Executor(Shown):
     """Runs programs at a place; see :class:`sluice.Executor`.
 
@@ -275,7 +295,7 @@ class Executor(Shown):
             feed: arrays or tensors by name; or a list of such dicts, whose
                 arrays become one batch. Without it the program's readers give
                 their next batches.
-            fetch_list: variables or names, or one.
+            fetch_list: variables or names, or one; an array gives a list.
             feed_var_name: has no effect.
             fetch_var_name: has no effect.
             scope: where parameters live; the global scope if None.
@@ -312,8 +332,19 @@ class Executor(Shown):
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []
         ]
-        arguments = program.sluice, values, fetches, scope
-        results = profiler.traced(self.sluice, *arguments)
+        parts = [
+            part
+            for each in fetches
+            for part in (each._parts() if isinstance(each, Array) else [each])
+        ]
+        arguments = program.sluice, values, parts, scope
+        made = iter(profiler.traced(self.sluice, *arguments))
+        results = [
+            _elements(each, [next(made) for _ in each._parts()])
+            if isinstance(each, Array)
+            else next(made)
+            for each in fetches
+        ]
         results = [
             as_numpy(each)
             if return_numpy
