@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["generate", "guard"]
+__all__ = ["generate", "guard", "switch"]
 
 _counts: dict[str, int] = {}
 _prefix: list[str] = []
@@ -25,13 +25,24 @@ def guard(new_generator: str | None = None) -> Iterator[None]:
     """Count from 0 inside the block, so that a rebuilt program has the same
     names. A text begins all names of the block, as in Fluid.
     """
-    global _counts, _begin
-    outer, _counts = (_counts, _begin), {}
-    _begin += new_generator or ""
+    outer, _ = switch(({}, _begin + (new_generator or "")))
     try:
         yield
     finally:
-        _counts, _begin = outer
+        switch(outer)
+
+
+def switch(
+    new_generator: tuple[dict[str, int], str] | None = None,
+    new_para_name_checker: None = None,
+) -> tuple[tuple[dict[str, int], str], None]:
+    """Count from 0 from here on, or as a switch before returned; return what
+    a later switch takes to count on.
+    """
+    global _counts, _begin
+    before = _counts, _begin
+    _counts, _begin = new_generator or ({}, _begin)
+    return before, None
 
 
 @contextlib.contextmanager

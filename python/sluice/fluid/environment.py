@@ -23,7 +23,6 @@ __all__ = [
     "in_dygraph_mode",
     "is_compiled_with_xpu",
     "memory_optimize",
-    "name_scope",
     "release_memory",
     "require_version",
     "set_flags",
@@ -65,12 +64,11 @@ release_memory = memory_optimize
 
 
 @contextlib.contextmanager
-def name_scope(prefix: str | None = None) -> Iterator[None]:
-    """Nothing: in Fluid it names ops in drawings, no variables."""
+def device_guard(device: str | None = None) -> Iterator[None]:
+    """Nothing: kernels choose where an op runs."""
     yield
 
 
-device_guard = name_scope
 _flags: dict[str, Any] = {}
 
 

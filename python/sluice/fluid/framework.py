@@ -26,7 +26,8 @@ from .variables import Parameter, Variable, code_of
 
 __all__ = [
     "Block", "Operator", "Parameter", "Program", "Variable",
-    "default_main_program", "default_startup_program", "program_guard",
+    "default_main_program", "default_startup_program", "name_scope",
+    "program_guard",
 ]  # fmt: skip
 
 MOST_SHAPES = 16  # copies of a program for feeds of other shapes
@@ -54,6 +55,7 @@ class Operator:
     ) -> None:
         self.type, self.inputs, self.outputs = type, inputs, outputs
         self.attrs, self.role = attrs, role
+        self.name_scope = _name_scopes[-1][0]
 
     is_loop = False
 
@@ -79,15 +81,15 @@ class Operator:
 
     def attr(self, name: str) -> Any:
         """An attribute."""
-        return self.attrs.get(name)
+        return self.all_attrs().get(name)
 
     def has_attr(self, name: str) -> bool:
         """Whether it has an attribute of that name."""
-        return name in self.attrs
+        return name in self.all_attrs()
 
     def all_attrs(self) -> dict[str, Any]:
-        """Its attributes."""
-        return dict(self.attrs)
+        """Its attributes, and the :func:`name_scope` that it was made in."""
+        return {**self.attrs, "op_namescope": self.name_scope}
 
     @property
     def desc(self) -> Operator:
@@ -106,6 +108,25 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"{self.outputs} = {self.type}({self.inputs}, {self.attrs})"
+
+
+# The names of the scopes around, and how often each name was used in them.
+_name_scopes: list[tuple[str, dict[str, int]]] = [("/", {})]
+
+
+@contextlib.contextmanager
+def name_scope(prefix: str) -> Iterator[None]:
+    """Let ops of the block have the attribute ``op_namescope``: the names of
+    the scopes around them, ``/encoder/attention_1/``.
+    """
+    outer, used = _name_scopes[-1]
+    count = used[prefix] = used.get(prefix, -1) + 1
+    name = f"{prefix}_{count}" if count else prefix
+    _name_scopes.append((f"{outer}{name}/", {}))
+    try:
+        yield
+    finally:
+        _name_scopes.pop()
 
 
 def _names(slots: Mapping[str, Any] | None) -> dict[str, list[str]]:

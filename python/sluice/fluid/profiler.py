@@ -10,7 +10,10 @@ from typing import Any
 from .. import _core
 from ..errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["profiler", "reset_profiler", "start_profiler", "stop_profiler"]
+__all__ = [
+    "cuda_profiler", "profiler", "reset_profiler", "start_profiler",
+    "stop_profiler",
+]  # fmt: skip
 
 _KEYS = ("calls", "total", "min", "max", "ave")
 _traces: list[str] | None = None  # of the runs since the start
@@ -92,3 +95,12 @@ def profiler(
         yield
     finally:
         stop_profiler(sorted_key, profile_path)
+
+
+def cuda_profiler(
+    output_file: str, output_mode: str | None = None, config: Any = None
+) -> Any:
+    """:func:`profiler`, whose trace of the last run is ``output_file``; mode
+    and config have no effect.
+    """
+    return profiler(profile_path=output_file)
