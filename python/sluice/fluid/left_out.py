@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import UnimplementedError
 from ..framework import created
+from . import datasets
 
 __all__ = ["LEFT_OUT", "left_out", "modules", "refusing", "stand_in"]
 
@@ -113,14 +114,15 @@ def modules() -> dict[str, frozenset[str]]:
 
 
 _OF_MODULES = {
-    "paddle.fluid.dygraph": "programs are written before they run; guard, "
+    "paddle.fluid.dygraph": "its own layers are Linear and Embedding; guard, "
     "to_variable and numpy() compute fluid.layers at once",
     "paddle.fluid.contrib.slim": "models that are quantised already run; see "
     "sl.onnx",
     "paddle.fluid.contrib.decoder": "write a step with DynamicRNN, StaticRNN "
     "or While",
     "paddle.fluid.dataset": "files are read by the reader of the script",
-    "paddle.dataset": "its data is no more; give the reader data of your own",
+    "paddle.dataset": "its reader is not here, those of mnist and uci_housing "
+    "are; give the reader data of your own",
     **dict.fromkeys(
         ("paddle.fluid.transpiler", "paddle.fluid.incubate",
          "paddle.fluid.distributed", "paddle.distributed"),
@@ -139,6 +141,8 @@ def stand_in(name: str) -> types.ModuleType:
     """A module of PaddlePaddle that Sluice has not as a module: its names are
     those of ``fluid``, or of the module around it, or :class:`LeftOut`.
     """
+    if name == "paddle.dataset.common":
+        return datasets
     parents = (name.rpartition(".")[0], "paddle.fluid", "paddle.fluid.io")
     refuse = refusing(name.removeprefix("paddle."), {})
 
@@ -156,4 +160,6 @@ def stand_in(name: str) -> types.ModuleType:
     made = types.ModuleType(name)
     made.__path__ = []
     made.__getattr__ = find  # type: ignore[method-assign]
+    if name.startswith("paddle.dataset."):
+        vars(made).update(datasets.MODULES.get(name[15:], {}))
     return made
