@@ -19,6 +19,7 @@ from typing import Any
 from .. import CPUPlace, metrics, unique_name
 from ..layer_helper import ParamAttr
 from . import (
+    average,
     backward,
     clip,
     contrib,
@@ -39,7 +40,7 @@ from . import (
     wrapped_decorator,
 )
 from .backward import gradients
-from .dygraph import disable_dygraph, enable_dygraph
+from .dygraph import Embedding, Linear, disable_dygraph, enable_dygraph
 from .environment import *  # noqa: F403
 from .executor import *  # noqa: F403
 from .framework import *  # noqa: F403
@@ -58,11 +59,10 @@ enable_imperative, disable_imperative = enable_dygraph, disable_dygraph
 assign, embedding, one_hot = layers.assign, layers._embedding, layers._one_hot
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataFeeder",
-    "LoDTensorArray", "Model", "ParamAttr", "Scope", "Tensor", "assign",
-    "backward",
-    "clip", "compiler", "contrib", "core", "data", "disable_dygraph",
-    "dygraph", "embedding", "enable_dygraph",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataFeeder", "Embedding",
+    "Linear", "LoDTensorArray", "Model", "ParamAttr", "Scope", "Tensor",
+    "assign", "average", "backward", "clip", "compiler", "contrib", "core",
+    "data", "disable_dygraph", "dygraph", "embedding", "enable_dygraph",
     "global_scope", "gradients", "initializer", "io",
     "is_compiled_with_cuda", "layers", "load", "load_program_state",
     "metrics", "nets", "one_hot", "optimizer", "profiler", "regularizer",
@@ -107,7 +107,6 @@ __getattr__ = refusing(
     "fluid",
     {
         "WeightNormParamAttr": "write v, its l2_normalize and a factor",
-        "average": "numpy.average has weights, too",
         **dict.fromkeys(
             ("DistributeTranspiler", "DistributeTranspilerConfig"),
             "there is no parameter server; see sl.distributed",

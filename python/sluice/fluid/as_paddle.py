@@ -22,9 +22,9 @@ from .left_out import modules, refusing, stand_in
 
 # Modules of PaddlePaddle, and the modules that replace them.
 _SAME = (
-    "backward", "clip", "contrib", "core", "dygraph", "executor", "framework",
-    "initializer", "io", "layer_helper", "layers", "nets", "optimizer",
-    "profiler", "regularizer", "wrapped_decorator",
+    "average", "backward", "clip", "contrib", "core", "dygraph", "executor",
+    "framework", "initializer", "io", "layer_helper", "layers", "nets",
+    "optimizer", "profiler", "regularizer", "wrapped_decorator",
 )  # fmt: skip
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
@@ -34,7 +34,10 @@ _MODULES = {
         "sluice.fluid.layers",
     ),
     "paddle.fluid.layers.utils": "sluice.fluid.nested",
+    "paddle.compat": "sluice.fluid.compat",
     "paddle.fluid.dygraph.base": "sluice.fluid.dygraph",
+    "paddle.fluid.dygraph.layers": "sluice.fluid.dygraph",
+    "paddle.fluid.dygraph.nn": "sluice.fluid.dygraph",
     "paddle.fluid.compiler": "sluice.fluid.executor",
     "paddle.fluid.data_feeder": "sluice.fluid.readers",
     "paddle.fluid.parallel_executor": "sluice.fluid.executor",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
+from ..errors import SluiceError
 from ..framework import append_backward as sluice_backward
 from .framework import Block, Parameter, Variable
 from .layers import assign, reduce_sum, sums
@@ -33,6 +37,19 @@ def trained(block: Block, parameters: Any) -> list[str] | None:
     ]
 
 
+@contextlib.contextmanager
+def untrained(parameters: Any) -> Iterator[None]:
+    """As in Fluid, a loss may depend on no parameter, unless they are named;
+    there is a warning.
+    """
+    try:
+        yield
+    except SluiceError as error:
+        if parameters is not None or error.check_id != "backward.no_path":
+            raise
+        warnings.warn(f"nothing is trained: {error}", stacklevel=4)
+
+
 def append_backward(
     loss: Variable,
     parameter_list: Any = None,
@@ -51,7 +68,8 @@ def append_backward(
         checkpoints: has no effect.
     """
     program = loss.block.program
-    with program.optimizing():
+    pairs: Any = []
+    with program.optimizing(), untrained(parameter_list):
         pairs = sluice_backward(
             loss.value,
             trained(loss.block, parameter_list),
@@ -86,8 +104,12 @@ def gradients(
         parts.append(reduce_sum(target))
     names = names_of(inputs)
     reached = {*names_of(targets)}
+    known = targets[0].block.vars
     for op in reversed(targets[0].block.ops):
-        if not reached.isdisjoint(op.output_arg_names):
+        if any(
+            name in reached and not known[name].stop_gradient
+            for name in op.output_arg_names
+        ):
             reached.update(op.input_arg_names)
     reaching = [name for name in names if name in reached]
     if not reaching:

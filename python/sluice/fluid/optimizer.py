@@ -6,17 +6,26 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .. import optimizer as sluice_optimizer
 from ..display import Shown
+from ..errors import InvalidArgumentError
+from ..framework import created
 from ..framework import program_guard as sluice_guard
-from .backward import append_backward, names_of, trained
+from .backward import append_backward, names_of, trained, untrained
+from .dygraph import PiecewiseDecay
+from .executor import Executor
 from .framework import (
     Program,
     Variable,
     default_main_program,
     default_startup_program,
+    program_guard,
 )
+from .layers import reduce_sum, sums
 from .left_out import refusing
+from .scopes import Scope
 
 __all__ = [
     "ExponentialMovingAverage", "LookaheadOptimizer", "ModelAverage",
@@ -34,6 +43,7 @@ class _Optimizer:
         self, *values: Any, parameter_list: Any = None, **named: Any
     ) -> None:
         self._parameters = parameter_list
+        self._steps: dict[Any, Any] = {}  # of dygraph, see _step
         self._rate = named.get("learning_rate", next(iter(values), None))
         values = tuple(_value(each) for each in values)
         if "learning_rate" in named:
@@ -101,18 +111,95 @@ class _Optimizer:
         """
         program = loss.block.program
         startup = startup_program or default_startup_program()
+        if hasattr(program, "given"):
+            return [], self._step(program, parameter_list or self._parameters)
         if grad_clip is not None:
             self._made.grad_clip = grad_clip
-        with sluice_guard(program.sluice, startup.sluice), program.optimizing():
+        chosen = parameter_list or self._parameters
+        ops, pairs = [], []
+        with (
+            sluice_guard(program.sluice, startup.sluice),
+            program.optimizing(),
+            untrained(chosen),
+        ):
             ops, pairs = self._made.minimize(
                 loss.value,
                 startup.sluice,
-                trained(loss.block, parameter_list or self._parameters),
+                trained(loss.block, chosen),
                 names_of(no_grad_set),
             )
         program.trained = True
         block = program.global_block()
         return ops, [(block.var(p.name), block.adopt(g)) for p, g in pairs]
+
+    def _step(self, eager: Any, parameters: Any) -> list[Any]:
+        """Update parameters of layers by their gradients, by a program that
+        is fed these.
+        """
+        if parameters is None:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: inside of dygraph.guard() it needs "
+                f"parameter_list=layer.parameters(){created()}",
+                "fluid.parameter_list",
+            )
+        rate = self.current_step_lr()
+        if callable(self._rate):
+            self._rate()
+        found = [(p, eager.gradient_of(p)) for p in parameters if p.trainable]
+        found = [(p, each) for p, each in found if each is not None]
+        key = (*(p.base_name for p, _ in found),)
+        if not found:
+            return []
+        if key not in self._steps:
+            self._steps[key] = self._update_of([p for p, _ in found])
+        program, scope = self._steps[key]
+        feed = {f"{p.base_name}@GRAD": each for p, each in found}
+        feed["learning_rate"] = np.array([rate], "float32")
+        for p, _ in found:
+            scope.sluice[p.base_name] = p.numpy()
+        Executor().run(program, feed, scope=scope)
+        for p, _ in found:
+            p.set_value(scope.find_var(p.base_name))
+        return found
+
+    def _update_of(self, parameters: Any) -> tuple[Program, Scope]:
+        """A program that updates parameters, and the states in its scope."""
+        program, startup, scope = Program(), Program(), Scope()
+        block, parts = program.block0, []
+        with program_guard(program, startup):
+            rate = block.data("learning_rate", [1], "float32", 0)
+            for p in parameters:
+                name, kind = p.base_name, p.dtype
+                w = block.persistable(name, p.shape, kind, True)
+                if p.attr is not None:
+                    program.sluice._param_attrs[name] = p.attr
+                grad = block.data(f"{name}@GRAD", p.shape, kind, 0)
+                parts.append(reduce_sum(w * grad))
+            self._made.learning_rate = rate.value
+            self._made.minimize(sums(parts).value, startup.sluice)
+        Executor().run(startup, scope=scope)
+        return program, scope
+
+    def current_step_lr(self) -> float:
+        """The learning rate of the next step of ``dygraph``."""
+        rate = self._rate
+        return (
+            rate.rate() if callable(rate) else 0.001 if rate is None else rate
+        )
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The states that steps of ``dygraph`` made, by name."""
+        return {
+            v.name: np.asarray(scope.find_var(v.name))
+            for program, scope in self._steps.values()
+            for v in program.list_vars()
+            if v.persistable and v.name not in program.block0.vars
+        }
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients of its parameters, in ``dygraph``."""
+        for each in self._parameters or ():
+            each.clear_gradient()
 
 
 class _Adadelta(sluice_optimizer.Adadelta):
@@ -126,6 +213,8 @@ class _Adadelta(sluice_optimizer.Adadelta):
 
 
 def _value(rate: Any) -> Any:
+    if isinstance(rate, PiecewiseDecay):
+        return rate.rate()
     return rate.value if isinstance(rate, Variable) else rate
 
 
@@ -171,6 +260,12 @@ class RecomputeOptimizer(_Optimizer):
 
     def _set_checkpoints(self, checkpoints: Any) -> None:
         """Nothing: everything is kept."""
+
+    def load(self, stat_dict: Any) -> None:
+        """Raises NotImplementedError, as Fluid's does."""
+        raise NotImplementedError(
+            "load function is not supported by Recompute Optimizer for now"
+        )
 
 
 @contextlib.contextmanager

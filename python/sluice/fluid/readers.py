@@ -115,13 +115,14 @@ class PyReader(Shown):
         drop_last: bool = True,
     ) -> None:
         self.iterable = iterable
-        if not feed_list:
+        self._eager = hasattr(default_main_program(), "given")
+        if not feed_list and not self._eager:
             raise InvalidArgumentError(
                 f"PyReader: feed_list has no inputs{created()}",
                 "fluid.py_reader",
             )
-        self._feeder = DataFeeder(feed_list)
-        self.inputs = list(feed_list)
+        self.inputs = list(feed_list or ())
+        self._feeder = DataFeeder(self.inputs)
         self._return_list = return_list
         self._batches: Callable[[], Any] | None = None
         self._running: Iterator[Any] | None = None
@@ -146,13 +147,22 @@ class PyReader(Shown):
         self, reader: Any, places: Any = None
     ) -> None:
         """Take a function that gives a generator of lists of samples."""
+        if self._eager and not self.inputs:
+            self._batches = lambda: (
+                dict(enumerate(map(np.array, zip(*batch, strict=True))))
+                for batch in reader()
+            )
+            return
         self._batches = lambda: map(self._feeder.feed, reader())
 
     def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
         """Take a function that gives a generator of tuples of arrays."""
         names = [var.name for var in self.inputs]
         self._batches = lambda: (
-            dict(zip(names, batch, strict=True)) for batch in reader()
+            dict(zip(names, batch, strict=True))
+            if names
+            else dict(enumerate(batch))
+            for batch in reader()
         )
 
     decorate_paddle_reader = set_sample_list_generator = (
@@ -171,8 +181,13 @@ class PyReader(Shown):
         return iter(self._batches())
 
     def __iter__(self) -> Iterator[Any]:
+        from .dygraph import to_variable
+
         for feed in self._made():
-            yield list(feed.values()) if self._return_list else [feed]
+            values = list(feed.values())
+            if self._eager and not self.inputs:
+                values = [to_variable(each) for each in values]
+            yield values if self._return_list else [feed]
 
     __call__ = __iter__
 

@@ -68,7 +68,8 @@ class Variable:
         if self._unwritten():
             return tuple(self.declared[0])
         shape = self.value.shape
-        return tuple(-1 if size is None else size for size in shape or ())
+        kind = list if hasattr(self.block.program, "given") else tuple
+        return kind(-1 if size is None else size for size in shape or ())
 
     def _eager(self) -> Any:
         program = self.block.program
@@ -83,6 +84,10 @@ class Variable:
     def numpy(self) -> Any:
         """Its value, inside of ``fluid.dygraph.guard()``."""
         return self._eager().value_of(self)
+
+    def set_value(self, value: Any) -> None:
+        """Change it, inside of ``fluid.dygraph.guard()``."""
+        self._eager().set_value(self, value)
 
     def backward(self, backward_strategy: Any = None) -> None:
         """Let :meth:`gradient` be of this loss, and of those before."""

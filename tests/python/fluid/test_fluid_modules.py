@@ -512,5 +512,5 @@ def test_values_of_layers_at_once():
     assert not fluid.in_dygraph_mode()
     with pytest.raises(sl.errors.FailedPreconditionError, match="in a run"):
         layers.data("x", [2]).numpy()
-    with pytest.raises(sl.errors.UnimplementedError, match="before they run"):
+    with pytest.raises(sl.errors.FailedPreconditionError, match="inside of fluid"):
         fluid.dygraph.to_variable(x)

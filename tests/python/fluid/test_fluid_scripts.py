@@ -111,8 +111,8 @@ assert not isinstance(fluid, Net)
 fluid.set_flags({"FLAGS_x": 1})
 assert fluid.get_flags("FLAGS_x") == {"FLAGS_x": 1}
 for call, why in {
-    Net: "before they run",
-    mnist.train: "give the reader data of your own",
+    dygraph.Conv2D: "its own layers",
+    mnist.train: "downloads nothing",
     multiprocess_reader: "Sluice does not have it",
     lambda: fleet.init(): "no parameter server",
     lambda: fluid.layers.fully_connected: "did you mean fc",
