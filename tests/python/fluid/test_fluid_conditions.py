@@ -1,5 +1,7 @@
 """While, Switch, IfElse, cond and its like, arrays, beam search."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -432,3 +434,56 @@ def test_while_loop_carries_an_array():
         [i, layers.create_array("float32")],
     )
     assert run([layers.array_read(array, counter(2))])[0].tolist() == [2.0]
+
+
+def test_results_of_two_element_types_get_the_one_that_holds_both():
+    def of(dtype, value):
+        return lambda: layers.fill_constant([1], dtype, value)
+
+    below = fluid.data("below", [1], "bool")
+    outs = [
+        layers.cond(below, of("int32", 2**31 - 1), of("float32", 0.5)),
+        layers.cond(below, of("bool", 1), of("int64", 2)),
+    ]
+    for way, wanted in ((True, [2**31 - 1, 1]), (False, [0.5, 2])):
+        got = fluid.Executor().run(feed={"below": [way]}, fetch_list=outs)
+        assert [each.item() for each in got] == wanted
+        assert [each.dtype.name for each in got] == ["float64", "int64"]
+    with pytest.raises(
+        sl.InvalidArgumentError, match="result 0 is int64 where"
+    ):
+        layers.cond(below, of("int64", 2), of("float64", 2))
+
+
+def test_an_array_is_fetched_as_the_list_of_its_elements():
+    x = fluid.data("x", [None, 2])
+    array = layers.array_write(x, layers.fill_constant([1], "int64", 0))
+    empty = layers.create_array("float32")
+    layers.array_write(x[:1] * 2, layers.fill_constant([1], "int64", 1), array)
+    value = np.array([[1, 2], [3, 4]], "float32")
+    fetches = [array, x, empty]
+    got, same, none = fluid.Executor().run(
+        feed={"x": value}, fetch_list=fetches
+    )
+    np.testing.assert_array_equal(got[0], value)
+    np.testing.assert_array_equal(got[1], 2 * value[:1])
+    np.testing.assert_array_equal(same, value)
+    assert (len(got), none) == (2, [])
+
+
+def test_ops_know_the_scope_of_their_name():
+    x = fluid.data("x", [1])
+    for scopes in (["a"], ["a", "b"], ["c"]):
+        with contextlib.ExitStack() as stack:
+            for name in scopes:
+                stack.enter_context(fluid.name_scope(name))
+            x = layers.relu(x)
+    ops = layers.relu(x).block.ops
+    found = [op.desc.attr("op_namescope") for op in ops]
+    assert found == ["/a/", "/a_1/b/", "/c/", "/"]
+    with fluid.unique_name.guard():
+        first = fluid.unique_name.generate("fc")
+        before, _ = fluid.unique_name.switch()
+        assert fluid.unique_name.generate("fc") == first
+        fluid.unique_name.switch(before)
+        assert fluid.unique_name.generate("fc") != first
