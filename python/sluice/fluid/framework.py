@@ -43,7 +43,10 @@ class Operator:
         outputs: likewise.
         attrs: its attributes.
         role: ``"forward"``, or ``"optimize"`` for what is not part of a test.
+        idx: its number in its block.
     """
+
+    idx = 0
 
     def __init__(
         self,
@@ -284,7 +287,9 @@ class Block(Shown):
             self.feedable(name)
         op.translate(self.program)
         recorded = self.program.recorded
-        (self.ops if recorded is None else recorded).append(op)
+        ops = self.ops if recorded is None else recorded
+        op.idx = len(ops)
+        ops.append(op)
         for name in op.output_arg_names:
             self._declare(Variable(self, name))
         return op
@@ -293,7 +298,9 @@ class Block(Shown):
         """Append a loop, see :mod:`sluice.fluid.control_flow`."""
         region.translate(self.program)
         recorded = self.program.recorded
-        (self.ops if recorded is None else recorded).append(region)
+        ops = self.ops if recorded is None else recorded
+        region.idx = len(ops)
+        ops.append(region)
         names = region.output_arg_names
         return [self._declare(Variable(self, name)) for name in names]
 

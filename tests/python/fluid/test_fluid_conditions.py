@@ -479,6 +479,7 @@ def test_ops_know_the_scope_of_their_name():
                 stack.enter_context(fluid.name_scope(name))
             x = layers.relu(x)
     ops = layers.relu(x).block.ops
+    assert [op.idx for op in ops] == [0, 1, 2, 3]
     found = [op.desc.attr("op_namescope") for op in ops]
     assert found == ["/a/", "/a_1/b/", "/c/", "/"]
     with fluid.unique_name.guard():
