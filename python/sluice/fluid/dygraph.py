@@ -219,8 +219,6 @@ class Layer(Shown):
         setattr(self, name, sublayer)
         return sublayer
 
-    add_parameter = add_sublayer
-
     def _named(self, kind: type, prefix: str = "") -> Iterator[Any]:
         for name, value in vars(self).items():
             if isinstance(value, kind):
