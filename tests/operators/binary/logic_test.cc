@@ -126,16 +126,6 @@ TEST(Logic, RefusesNumbers) {
               });
 }
 
-TEST(Bits, ValuesWrittenDownByHand) {
-  using Bytes = std::vector<uint8_t>;
-  const Bytes x = {0b1100, 255}, y = {0b1010, 1};
-  EXPECT_EQ(LogicApply<uint8_t>("bitwise_and", x, y), (Bytes{0b1000, 1}));
-  EXPECT_EQ(LogicApply<uint8_t>("bitwise_or", x, y), (Bytes{0b1110, 255}));
-  EXPECT_EQ(LogicApply<uint8_t>("bitwise_xor", x, y), (Bytes{0b0110, 254}));
-  EXPECT_EQ((LogicApply<int64_t, int64_t>("bitwise_xor", {-1}, {1})),
-            (std::vector<int64_t>{-2}));
-}
-
 TEST(Bits, ShiftsByAnyCountAreDefined) {
   using Ints = std::vector<int32_t>;
   const Ints x = {1, 1, 3, -3, 1, -1, 5};

@@ -26,20 +26,6 @@ Tensor Range(double start, double end, double step, DType dtype) {
                 {"dtype", dtype}})["Out"];
 }
 
-Ints Whole(double start, double end, double step) {
-  return Range(start, end, step, DType::kInt64).ToVector<int64_t>();
-}
-
-TEST(Range, StopsBeforeTheEndInBothDirections) {
-  EXPECT_EQ(Whole(0, 3, 1), (Ints{0, 1, 2}));
-  EXPECT_EQ(Whole(1, 8, 3), (Ints{1, 4, 7}));
-  EXPECT_EQ(Whole(1, 7, 3), (Ints{1, 4}));
-  EXPECT_EQ(Whole(2, -4, -3), (Ints{2, -1}));
-  EXPECT_EQ(Whole(3, 3, 1), Ints());
-  EXPECT_EQ(Whole(3, 0, 1), Ints());
-  EXPECT_EQ(Whole(0, 3, -1), Ints());
-}
-
 TEST(Range, IsInt64FromZeroByOne) {
   EXPECT_EQ(RunOp("range", {}, {{"end", 2.0}})["Out"].ToVector<int64_t>(),
             (Ints{0, 1}));

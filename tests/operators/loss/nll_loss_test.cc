@@ -15,16 +15,6 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 
-TEST(NllLoss, WeighsAndIgnores) {
-  auto out =
-      RunOp("nll_loss",
-            {{"X", Tensor::FromVector<float>({3, 2}, {-1, -2, -3, -4, -5, -6})},
-             {"Label", Tensor::FromVector<int64_t>({3}, {1, 0, -100})},
-             {"Weight", Tensor::FromVector<float>({2}, {1, 0.5F})}});
-  EXPECT_EQ(out["Loss"].ToVector<float>(), (Floats{1, 3, 0}));
-  EXPECT_EQ(out["LabelWeight"].ToVector<float>(), (Floats{0.5F, 1, 0}));
-}
-
 TEST(NllLoss, RefusesALabelThatIsNoClass) {
   for (const int64_t bad :
        {int64_t{2}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {

@@ -24,34 +24,6 @@ std::vector<double> Rates(const char* op,
       .ToVector<double>();
 }
 
-TEST(Schedules, StairsAreFlat) {
-  EXPECT_EQ(Rates("exponential_decay", {0, 4, 5, 9, 10},
-                  {{"learning_rate", 8.0},
-                   {"decay_steps", int64_t{5}},
-                   {"decay_rate", 0.5},
-                   {"staircase", true}}),
-            (Floats{8, 8, 4, 4, 2}));
-}
-
-TEST(Schedules, PolynomialsStayOrBeginAgain) {
-  const AttributeMap line = {{"learning_rate", 1.0},
-                             {"decay_steps", int64_t{4}},
-                             {"end_learning_rate", 0.0}};
-  EXPECT_EQ(Rates("polynomial_decay", {0, 1, 4, 5, 100}, line),
-            (Floats{1, 0.75, 0, 0, 0}));
-  AttributeMap cycles = line;
-  cycles["cycle"] = true;
-  EXPECT_EQ(Rates("polynomial_decay", {0, 4, 6, 8}, cycles),
-            (Floats{1, 0, 0.25, 0}));
-}
-
-TEST(Schedules, ABoundaryBelongsToTheNextPiece) {
-  EXPECT_EQ(
-      Rates("piecewise_decay", {0, 2, 3, 6, 7},
-            {{"boundaries", Ints{3, 7}}, {"values", Floats{1, 0.5, 0.25}}}),
-      (Floats{1, 1, 0.5, 0.5, 0.25}));
-}
-
 TEST(Schedules, RefuseWhatCannotBe) {
   ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
               {"exponential_decay", "decay_steps", "at least 1"}, [] {

@@ -19,22 +19,6 @@ namespace {
 using testing::ExpectError;
 using testing::InferOpShapes;
 
-TEST(Dft, OfRealNumbersAndBack) {
-  const std::vector<double> signal = {1, 2, 0, -1, 4};
-  const Tensor x = Tensor::FromVector<double>({5, 1}, signal);
-  const Tensor half = RunOp("dft", {{"X", x}}, {{"onesided", true}})["Out"];
-  EXPECT_EQ(half.dims(), DDim({3, 2}));
-  EXPECT_NEAR(half.ToVector<double>()[0], 6, 1e-14);
-  const Tensor back =
-      RunOp("dft", {{"X", half}},
-            {{"onesided", true}, {"inverse", true}, {"dft_length", int64_t{5}}})
-          .at("Out");
-  EXPECT_EQ(back.dims(), DDim({5, 1}));
-  for (size_t i = 0; i < signal.size(); ++i) {
-    EXPECT_NEAR(back.ToVector<double>()[i], signal[i], 1e-14);
-  }
-}
-
 // The last of 10,007 roots of unity, a prime: each sum has one term of it.
 TEST(Dft, LongPrimeLengthsKeepTheirDigits) {
   constexpr int64_t kLength = 10007;

@@ -30,22 +30,13 @@ std::vector<float> Apply(const std::string& op,
 
 using UnaryNumbers = std::vector<float>;
 
-TEST(Unary, ValuesWrittenDownByHand) {
-  EXPECT_EQ(Apply("abs", {-2, 0, 3}), (UnaryNumbers{2, 0, 3}));
-  EXPECT_EQ(Apply("neg", {-2, 0, 3}), (UnaryNumbers{2, 0, -3}));
-  EXPECT_EQ(Apply("sign", {-2, 0, 3}), (UnaryNumbers{-1, 0, 1}));
-  EXPECT_EQ(Apply("square", {-3, 0, 2}), (UnaryNumbers{9, 0, 4}));
+TEST(Unary, ValuesAtTheEndsOfTheRange) {
   EXPECT_EQ(Apply("reciprocal", {-2, 0, 4}),
             (UnaryNumbers{-0.5F, kUnaryInfinity, 0.25F}));
   EXPECT_EQ(Apply("sqrt", {4, 0, kUnaryInfinity}),
             (UnaryNumbers{2, 0, kUnaryInfinity}));
   EXPECT_EQ(Apply("rsqrt", {4, 0, kUnaryInfinity}),
             (UnaryNumbers{0.5F, kUnaryInfinity, 0}));
-  EXPECT_EQ(Apply("floor", {-1.5F, 2.5F, 7}), (UnaryNumbers{-2, 2, 7}));
-  EXPECT_EQ(Apply("ceil", {-1.5F, 2.5F, 7}), (UnaryNumbers{-1, 3, 7}));
-  EXPECT_EQ(Apply("round", {-1.5F, 2.5F, 0.5F, 3.5F}),
-            (UnaryNumbers{-2, 2, 0, 4}));
-  EXPECT_EQ(Apply("trunc", {-1.5F, 2.5F, 7}), (UnaryNumbers{-1, 2, 7}));
   EXPECT_EQ(Apply("exp", {0, -kUnaryInfinity, kUnaryInfinity}),
             (UnaryNumbers{1, 0, kUnaryInfinity}));
   EXPECT_EQ(Apply("log", {1, 0, kUnaryInfinity}),
@@ -58,17 +49,6 @@ TEST(Unary, ValuesWrittenDownByHand) {
             (UnaryNumbers{0, -1, 1}));
   EXPECT_EQ(Apply("erf", {0, -kUnaryInfinity, kUnaryInfinity}),
             (UnaryNumbers{0, -1, 1}));
-  EXPECT_EQ(Apply("relu", {-2, 0, 3}), (UnaryNumbers{0, 0, 3}));
-  EXPECT_EQ(Apply("relu6", {-2, 3, 7}), (UnaryNumbers{0, 3, 6}));
-  EXPECT_EQ(Apply("leaky_relu", {-2, 3}, {{"alpha", 0.5}}),
-            (UnaryNumbers{-1, 3}));
-  EXPECT_EQ(Apply("thresholded_relu", {1, 2, 3}, {{"threshold", 2.0}}),
-            (UnaryNumbers{0, 0, 3}));
-  EXPECT_EQ(Apply("hard_sigmoid", {-3, 0, 3}), (UnaryNumbers{0, 0.5F, 1}));
-  EXPECT_EQ(Apply("hard_swish", {-3, -1.5F, 0, 3, 5}),
-            (UnaryNumbers{0, -0.375F, 0, 3, 5}));
-  EXPECT_EQ(Apply("shrink", {-2, 0.25F, 2}, {{"bias", 0.5}}),
-            (UnaryNumbers{-1.5F, 0, 1.5F}));
 }
 
 TEST(Unary, NegativeNumbersHaveNoLogarithmAndNoRoot) {
