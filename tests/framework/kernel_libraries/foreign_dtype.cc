@@ -1,24 +1,13 @@
 // A kernel for a dtype that its op does not have.
-#include "sluice/framework/op/op_registry.h"
+#include "no_kernel.h"
 
 namespace my_kernels {
-namespace {
 
-using sluice::KernelTraits;
-using sluice::OpKernel;
-using sluice::OpKernelContext;
-
-template <typename T>
-class NoKernel final : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  void Compute(OpKernelContext& /*context*/) const override {}
-};
-
-}  // namespace
-
-REGISTER_OP_KERNEL(
-    relu, PLAIN, CPUPlace, test_foreign, KernelTraits(), NoKernel<int64_t>);
+REGISTER_OP_KERNEL(relu,
+                   PLAIN,
+                   CPUPlace,
+                   test_foreign,
+                   sluice::KernelTraits(),
+                   NoKernel<int64_t>);
 
 }  // namespace my_kernels

@@ -1,26 +1,15 @@
 // A kernel with the name of that of Sluice's CUDA module.
-#include "sluice/framework/op/op_registry.h"
+#include "no_kernel.h"
 
 namespace my_kernels {
-namespace {
 
-using sluice::KernelTraits;
-using sluice::OpKernel;
-using sluice::OpKernelContext;
-
-template <typename T>
-class NoKernel final : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  void Compute(OpKernelContext& /*context*/) const override {}
-};
-
-}  // namespace
-
+REGISTER_OP_KERNEL(abs,
+                   PLAIN,
+                   CPUPlace,
+                   test_plain_cuda,
+                   sluice::KernelTraits(),
+                   NoKernel<float>);
 REGISTER_OP_KERNEL(
-    abs, PLAIN, CPUPlace, test_plain_cuda, KernelTraits(), NoKernel<float>);
-REGISTER_OP_KERNEL(
-    relu, PLAIN, CUDAPlace, plain, KernelTraits(), NoKernel<float>);
+    relu, PLAIN, CUDAPlace, plain, sluice::KernelTraits(), NoKernel<float>);
 
 }  // namespace my_kernels
