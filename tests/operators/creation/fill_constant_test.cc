@@ -21,16 +21,6 @@ Tensor Fill(const Ints& shape, DType dtype, double value) {
                {{"shape", shape}, {"dtype", dtype}, {"value", value}})["Out"];
 }
 
-TEST(FillConstant, FillsTheShape) {
-  const Tensor out = Fill({2, 3}, DType::kFloat64, 0.1);
-  EXPECT_EQ(out.dims(), DDim({2, 3}));
-  EXPECT_EQ(out.ToVector<double>(), std::vector<double>(6, 0.1));
-  EXPECT_EQ(Fill({}, DType::kFloat32, 3).ToVector<float>(),
-            std::vector<float>{3});
-  EXPECT_EQ(Fill({2}, DType::kBool, 1).ToVector<bool>(),
-            (std::vector<bool>{true, true}));
-}
-
 TEST(FillConstant, IsZeroInFloat32WhenNothingElseIsAsked) {
   const Tensor out = RunOp("fill_constant", {}, {{"shape", Ints{2}}})["Out"];
   EXPECT_EQ(out.ToVector<float>(), (std::vector<float>{0, 0}));

@@ -49,17 +49,6 @@ TEST(Range, CountsWholeNumbersExactly) {
   EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31, step), int64_t{1} << 31);
 }
 
-TEST(Range, TheNumbersMayBeComputed) {
-  const auto one = [](float value) {
-    return Tensor::FromVector<float>({}, {value});
-  };
-  const auto out =
-      RunOp("range", {{"Start", one(1)}, {"End", one(0)}, {"Step", one(-0.25)}},
-            {{"dtype", DType::kFloat32}});
-  EXPECT_EQ(out.at("Out").ToVector<float>(),
-            (std::vector<float>{1, 0.75, 0.5, 0.25}));
-}
-
 TEST(Range, RefusesWhatItCannotCount) {
   const auto refuse = [](const char* id, double start, double end, double step,
                          DType dtype) {

@@ -225,34 +225,5 @@ TEST(ScatterElements, RefusesAnIndexOutOfRange) {
               });
 }
 
-// Elements 0 and 2 of X have the updates 0, 2, 2 and 3; element 1 has none.
-TEST(ScatterElements, GradientsOfReductionsGoToWhatCounts) {
-  const auto grads_of = [](const char* reduction, bool include_self,
-                           const Floats& x) {
-    auto grads = RunOp(
-        "scatter_elements_reduce_grad",
-        {{"X", Of({3}, x)},
-         {"Index", Index({4}, {0, 2, 2, 0})},
-         {"Updates", Of({4}, {0, 2, 2, 3})},
-         {"Out@GRAD", Of({3}, {6, 12, 30})}},
-        {{"reduction", std::string(reduction)}, {"include_self", include_self}},
-        {.outputs = {"X@GRAD", "Updates@GRAD"}});
-    return std::pair(grads.at("X@GRAD").ToVector<float>(),
-                     grads.at("Updates@GRAD").ToVector<float>());
-  };
-  // No division, so that a factor of 0 still has a gradient.
-  EXPECT_EQ(grads_of("mul", true, {5, 7, 1}),
-            std::pair(Floats{0, 12, 120}, Floats{90, 60, 60, 0}));
-  EXPECT_EQ(grads_of("mul", false, {5, 7, 1}),
-            std::pair(Floats{0, 12, 0}, Floats{18, 60, 60, 0}));
-  // Equal ones share it, that of X with them.
-  EXPECT_EQ(grads_of("max", true, {5, 7, 2}),
-            std::pair(Floats{6, 12, 10}, Floats{0, 10, 10, 0}));
-  EXPECT_EQ(grads_of("max", false, {5, 7, 2}),
-            std::pair(Floats{0, 12, 0}, Floats{0, 15, 15, 6}));
-  EXPECT_EQ(grads_of("min", true, {5, 7, 1}),
-            std::pair(Floats{0, 12, 30}, Floats{6, 0, 0, 0}));
-}
-
 }  // namespace
 }  // namespace sluice

@@ -25,24 +25,6 @@ std::vector<float> Losses(const std::vector<int64_t>& labels,
       .ToVector<float>();
 }
 
-TEST(SoftmaxWithCrossEntropy, TakesTheLogarithmOfTheLabelsPart) {
-  EXPECT_EQ(Losses({1, 0}), (std::vector<float>{std::log(2.0F), 0}));
-  EXPECT_EQ(Losses({0, 1}), (std::vector<float>{std::log(2.0F), 1000}));
-}
-
-TEST(SoftmaxWithCrossEntropy, IgnoredRowsHaveNoLossAndNoGradient) {
-  EXPECT_EQ(Losses({-100, 1}), (std::vector<float>{0, 1000}));
-  EXPECT_EQ(Losses({0, 1}, {{"ignore_index", int64_t{1}}}),
-            (std::vector<float>{std::log(2.0F), 0}));
-  const Tensor grad =
-      RunOp("softmax_with_cross_entropy_grad",
-            {{"Label", Tensor::FromVector<int64_t>({2, 1}, {1, -100})},
-             {"Softmax", Tensor::FromVector<float>({2, 2}, {.5, .5, 1, 0})},
-             {"Loss@GRAD", Tensor::FromVector<float>({2, 1}, {2, 2})}})
-          .at("Logits@GRAD");
-  EXPECT_EQ(grad.ToVector<float>(), (std::vector<float>{1, -1, 0, 0}));
-}
-
 TEST(SoftmaxWithCrossEntropy, RefusesALabelThatIsNoClass) {
   for (const int64_t bad :
        {int64_t{2}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {

@@ -56,17 +56,6 @@ IndexMapNumbers Pad(int64_t before, int64_t after, const char* mode) {
                {{"pads", Ints{before, after}}, {"mode", mode}, {"value", 9.0}});
 }
 
-TEST(Pad, RemovesWhatIsNegative) {
-  for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
-    EXPECT_EQ(Pad(-1, -1, mode), IndexMapNumbers{2}) << mode;
-    EXPECT_EQ(Pad(-2, -1, mode), IndexMapNumbers()) << mode;
-  }
-  EXPECT_EQ(Pad(-2, 2, "edge"), (IndexMapNumbers{3, 3, 3}));
-  EXPECT_EQ(Pad(-1, 3, "wrap"), (IndexMapNumbers{2, 3, 2, 3, 2}));
-  EXPECT_EQ(Pad(3, -1, "wrap"), (IndexMapNumbers{2, 1, 2, 1, 2}));
-  EXPECT_EQ(Pad(-3, 1, "constant"), (IndexMapNumbers{9}));
-}
-
 TEST(IndexMap, UnknownSizesStayUnknown) {
   EXPECT_EQ(InferOpShapes("slice", {{"X", {-1, 5}}},
                           {{"starts", Ints{1, 1}}, {"ends", Ints{9, 9}}})

@@ -34,19 +34,6 @@ TEST(LookupTable, ALastDimensionOf1IsNoDimensionOfOut) {
             DDim({-1, -1, 4}));
 }
 
-TEST(LookupTable, PaddingIsZeroAndLearnsNothing) {
-  EXPECT_EQ(
-      Lookup({2}, {2, 0}, {{"padding_idx", int64_t{2}}}).ToVector<float>(),
-      (std::vector<float>{0, 0, 1, 2}));
-  const Tensor grad =
-      RunOp("lookup_table_grad",
-            {{"W", kTable},
-             {"Ids", Tensor::FromVector<int64_t>({2}, {2, 0})},
-             {"Out@GRAD", Tensor::FromVector<float>({2, 2}, {7, 8, 9, 10})}},
-            {{"padding_idx", int64_t{2}}})["W@GRAD"];
-  EXPECT_EQ(grad.ToVector<float>(), (std::vector<float>{9, 10, 0, 0, 0, 0}));
-}
-
 TEST(LookupTable, RefusesIdsThatAreNoRows) {
   for (const int64_t id : {-1, 3}) {
     ExpectError(ErrorCode::kOutOfRange, "lookup_table.id_range",

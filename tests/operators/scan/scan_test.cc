@@ -15,15 +15,6 @@ namespace {
 
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
-using Ints = std::vector<int64_t>;
-
-TEST(Scan, TheAxisMayBeComputed) {
-  const Tensor x = Tensor::FromVector<int64_t>({2, 2}, {1, 2, 3, 4});
-  const Tensor axis = Tensor::FromVector<int64_t>({1}, {0});
-  EXPECT_EQ(
-      RunOp("cumsum", {{"X", x}, {"Axis", axis}})["Out"].ToVector<int64_t>(),
-      (Ints{1, 2, 4, 6}));
-}
 
 // A float sum of ones stays at 2^24 forever.
 TEST(Scan, SumsOfFloatsAreMadeInDouble) {

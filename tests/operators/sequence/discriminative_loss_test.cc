@@ -73,17 +73,6 @@ TEST(DiscriminativeLossGrad, IsZeroForNormsOfZero) {
   EXPECT_EQ(RowGrad({0, 0, 0}, {1, 3}, all), (Doubles{0, 0, 0}));
 }
 
-TEST(DiscriminativeLossGrad, OfOverlappingMasksIsTheSum) {
-  Inputs inputs = {
-      {"Embedding", Tensor::FromVector<double>({1, 1, 2, 1}, {2, 4})},
-      {"Mask", Tensor::FromVector<int32_t>({1, 2, 1, 2}, {0, 2, 1, 2})},
-      {"Loss@GRAD", Tensor::FromVector<double>({1}, {3})}};
-  EXPECT_EQ(RunOp("discriminative_loss_grad", inputs,
-                  Only("regularization_weight"))["Embedding@GRAD"]
-                .ToVector<double>(),
-            (Doubles{3 * 0.25, 3 * 0.75}));
-}
-
 TEST(DiscriminativeLoss, DoesNotLoseDigitsFarFromZero) {
   // In float, the mean of squares minus the square of the mean would be 0.
   const Tensor x = Tensor::FromVector<float>({1, 1, 2, 1}, {9999, 10001});

@@ -23,14 +23,6 @@ std::vector<float> MaxOut(const Tensor& input, int groups, int64_t channels) {
   return output.ToVector<float>();
 }
 
-TEST(MaxOutFunctor, TakesTheMaximumOfNeighbouringChannels) {
-  const Tensor input =
-      Tensor::FromVector<float>({1, 4, 1, 2}, {1, 8, 3, 4, -5, 6, -7, 7});
-  EXPECT_EQ(MaxOut(input, 2, 2), std::vector<float>({3, 8, -5, 7}));
-  EXPECT_EQ(MaxOut(input, 4, 1), std::vector<float>({3, 8}));
-  EXPECT_EQ(MaxOut(input, 1, 4), input.ToVector<float>());
-}
-
 TEST(MaxOutFunctor, LetsNaNWin) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& values :
