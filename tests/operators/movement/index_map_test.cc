@@ -51,11 +51,6 @@ TEST(Slice, GoesForwardAndBackAndIsCutAtTheEnds) {
   EXPECT_EQ(Slice(1, 4, -1), IndexMapNumbers());
 }
 
-IndexMapNumbers Pad(int64_t before, int64_t after, const char* mode) {
-  return Apply("pad", Row({1, 2, 3}),
-               {{"pads", Ints{before, after}}, {"mode", mode}, {"value", 9.0}});
-}
-
 TEST(IndexMap, UnknownSizesStayUnknown) {
   EXPECT_EQ(InferOpShapes("slice", {{"X", {-1, 5}}},
                           {{"starts", Ints{1, 1}}, {"ends", Ints{9, 9}}})
