@@ -1,8 +1,10 @@
 #include "sluice/laboratory/tuning/tune_program.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,11 +52,43 @@ std::string KeyOf(const Plan& plan) {
   return key;
 }
 
+// Adds a hint for each pass that fused ops of the plan: it keeps these apart.
+// Returns whether there were any that `hints` did not have.
+bool KeepApart(const Plan& plan, std::set<std::string>* hints) {
+  const size_t before = hints->size();
+  for (const Decision& decision : plan.decisions()) {
+    if (decision.covers.size() < 2 || decision.pass.empty()) continue;
+    hints->insert(Format("exclude pass={}\n", decision.pass));
+  }
+  return hints->size() > before;
+}
+
+std::string TextOf(const std::set<std::string>& hints) {
+  return std::accumulate(hints.begin(), hints.end(), std::string());
+}
+
 // Tunes each plan of a program of several stretches before its first run, on
 // the values of one run of the program.
 class StretchTuner final : public RunObserver {
  public:
   explicit StretchTuner(const TuneOptions& options) : options_(options) {}
+
+  // Calls run(), which runs the program by RunPlan, until all plans are tuned.
+  // Fused ops have to win against their parts, so these are measured, too.
+  TuneResult TuneAll(const std::function<void()>& run) {
+    RunOnce("", run);
+    const int known = result_.known;
+    if (result_.left_out > 0 || apart_.empty()) return std::move(result_);
+    // Where one pass may not, a later one may fuse them.
+    for (std::string hints; hints != TextOf(apart_) && !result_.cancelled;) {
+      hints = TextOf(apart_);
+      RunOnce(hints, run);
+    }
+    if (!result_.cancelled) RunOnce("", run);
+    result_.known = known;
+    result_.left_out = 0;  // the parts are other ops
+    return std::move(result_);
+  }
 
   std::vector<Tensor> RunPlan(const Plan& plan,
                               const Feeds& feeds,
@@ -78,15 +112,26 @@ class StretchTuner final : public RunObserver {
     if (!result_.cancelled && left > 0) TuneFirst(block, feeds, scope, left);
   }
 
-  TuneResult Take() { return std::move(result_); }
-  void Cancel() { result_.cancelled = true; }
-
  private:
+  void RunOnce(const std::string& hints, const std::function<void()>& run) {
+    const KernelHintGuard guard(hints);
+    tuned_.clear();
+    try {
+      run();
+    } catch (const Error& error) {
+      if (error.check_id() == "run.cancelled") {
+        result_.cancelled = true;
+      } else if (error.check_id() != kNothingLeft) {
+        throw;
+      }
+    }
+  }
   void TuneFirst(const Plan& plan,
                  const Feeds& feeds,
                  Scope* scope,
                  double seconds) {
     if (!tuned_.insert(KeyOf(plan)).second) return;
+    KeepApart(plan, &apart_);
     Scope values;
     CopyPersistables(plan, scope, &values);
     TuneOptions options = options_;
@@ -105,27 +150,21 @@ class StretchTuner final : public RunObserver {
 
   const TuneOptions& options_;
   std::set<std::string> tuned_;
+  std::set<std::string> apart_;  // hints
   TuneResult result_;
 };
 
 // The plan with the ops apart that passes fused in the one that is prepared
 // now; null if there are none.
 std::shared_ptr<const Plan> PrepareApart(const PreparePlan& prepare) {
-  std::string hints;
-  std::set<std::string> passes;
+  std::set<std::string> hints;
   std::shared_ptr<const Plan> apart;
   // Where one pass may not, a later one may fuse them.
   for (bool fused = true; fused;) {
-    const KernelHintGuard guard(hints);
+    const KernelHintGuard guard(TextOf(hints));
     const auto plan = prepare();
     if (!hints.empty()) apart = plan;
-    fused = false;
-    for (const Decision& decision : plan->decisions()) {
-      if (decision.covers.size() < 2 || decision.pass.empty()) continue;
-      if (!passes.insert(decision.pass).second) continue;
-      hints += Format("exclude pass={}\n", decision.pass);
-      fused = true;
-    }
+    fused = KeepApart(*plan, &hints);
   }
   return apart;
 }
@@ -137,19 +176,12 @@ TuneResult TuneStretches(Executor& executor,
                          Scope* values,
                          const TuneOptions& options) {
   StretchTuner tuner(options);
-  try {
+  return tuner.TuneAll([&] {
     executor.Run(program, feeds, fetches, values,
                  [&](const Plan& plan, const Feeds& fed, Scope* scope) {
                    return tuner.RunPlan(plan, fed, scope);
                  });
-  } catch (const Error& error) {
-    if (error.check_id() == "run.cancelled") {
-      tuner.Cancel();
-    } else if (error.check_id() != kNothingLeft) {
-      throw;
-    }
-  }
-  return tuner.Take();
+  });
 }
 
 }  // namespace

@@ -33,6 +33,21 @@ def tune_in_peace(*arguments):
     pytest.skip("other programs take the CPUs")
 
 
+def test_fused_ops_of_blocks_are_measured_against_their_parts(exe):
+    x = sl.data("x", [None, 16])
+    out = sl.layers.cond(
+        sl.layers.reduce_sum(x) > 0.0,
+        lambda: sl.layers.fc(x, 16, act="relu"),
+        lambda: sl.layers.concat([x, x]),
+    )
+    exe.run(sl.default_startup_program())
+    feed = {"x": np.ones((32, 16), "f4")}
+    result = tune_in_peace(sl.default_main_program(), feed, [out])
+    measured = {signature.op for signature in result.signatures}
+    assert {"mul", "elementwise_add", "relu"} < measured
+    assert any(op.startswith("fused_") for op in measured)
+
+
 def test_the_result_tells_kernels_times_and_verdicts(exe):
     feed, fetches = distances(17)
     result = tune_in_peace(sl.default_main_program(), feed, fetches)
