@@ -197,7 +197,7 @@ def test_compare_shows_the_plans_that_run_uses(capsys):
     assert main(["compare", "lenet", "reference", "default", "--budget", "0.3"]) == 0
     out = capsys.readouterr().out
     # Ops that passes fused on one side only.
-    assert re.search(r"relu\+pool2d|conv2d\+", out)
+    assert re.search(r"^ *\d+ +\S.*\w\+\w", out, re.M)
     assert out.startswith("A: reference kernels  ")
     assert re.search(r"^B: no hints +run .* ops ", out, re.M)
     assert re.search("^all results (within bound|equal)$", out, re.M)

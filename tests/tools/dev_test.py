@@ -28,7 +28,7 @@ class Dev(unittest.TestCase):
     def run_dev(self, commands, **variables):
         """Runs bash commands in the folder after the scripts of ./dev."""
         script = "set -euo pipefail\n"
-        for name in ("install", "build", "test"):
+        for name in ("install", "build", "test", "steps"):
             script += f'. "{ROOT}/tools/dev/{name}.sh"\n'
         environment = {
             **os.environ,
@@ -158,7 +158,7 @@ class Dev(unittest.TestCase):
         """Runs a copy of ./dev, which builds nothing and prints its command."""
         (self.folder / "tools" / "dev").mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "dev", self.folder / "dev")
-        for name in ("install", "test"):
+        for name in ("install", "test", "steps"):
             shutil.copy(ROOT / "tools" / "dev" / f"{name}.sh", self.folder / "tools" / "dev")
         (self.folder / "tools" / "dev" / "build.sh").write_text("build() { :; }\n")
         for path in ("build/venv/bin/python", "build/release/examples/digits"):
