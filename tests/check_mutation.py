@@ -68,22 +68,21 @@ def tests_mentioning(root, check_id):
     return ":".join(sorted(filters)) or None
 
 
+def run(command, environment, timeout):
+    """Run a program without its output."""
+    nothing = subprocess.DEVNULL
+    return subprocess.run(
+        command, env=environment, stdout=nothing, stderr=nothing, timeout=timeout
+    )
+
+
 def failed_assertions(program, test_filter, environment, timeout):
     """The number of failed tests, and "" or why the program was aborted."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         try:
-            done = subprocess.run(
-                [
-                    program,
-                    f"--gtest_filter={test_filter}",
-                    f"--gtest_output=json:{report}",
-                ],
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=timeout,
-            )
+            options = f"--gtest_filter={test_filter}", f"--gtest_output=json:{report}"
+            done = run([program, *options], environment, timeout)
         except subprocess.TimeoutExpired:
             return 0, f"took more than {timeout:.0f} s"
         if -done.returncode in CRASHES:
@@ -96,22 +95,8 @@ def failed_assertions(program, test_filter, environment, timeout):
 def failed_python_tests(python, files, environment, timeout):
     """The same for pytest, whose exit status is 1 if tests failed."""
     try:
-        done = subprocess.run(
-            [
-                python,
-                "-m",
-                "pytest",
-                "-q",
-                "-x",
-                "-p",
-                "no:cacheprovider",
-                *files,
-            ],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=timeout,
-        )
+        options = "-m pytest -q -x -p no:cacheprovider".split()
+        done = run([python, *options, *files], environment, timeout)
     except subprocess.TimeoutExpired:
         return 0, f"took more than {timeout:.0f} s"
     if -done.returncode in CRASHES:

@@ -23,6 +23,14 @@ def fresh():
 
 
 @pytest.fixture
+def one_thread():
+    threads = sl.num_threads()
+    sl.set_num_threads(1)
+    yield
+    sl.set_num_threads(threads)
+
+
+@pytest.fixture
 def exe():
     return sl.Executor(sl.CPUPlace())
 

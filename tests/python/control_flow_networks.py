@@ -1,5 +1,7 @@
 """Networks of cond, while_loop and scan that several tests build."""
 
+import numpy as np
+
 import sluice as sl
 
 layers = sl.layers
@@ -54,3 +56,25 @@ def doubled_until(x, limit):
         shapes=[[None]],
     )
     return out
+
+
+def adding_network(exe, x, trainable, hidden=16):
+    """The loss of two layers of LSTM that learn the sum y of marked numbers."""
+    sl.default_startup_program().random_seed = 7
+    _, last, _ = layers.lstm(
+        x,
+        hidden_size=hidden,
+        num_layers=2,
+        param_attr=sl.ParamAttr(trainable=trainable),
+        bias_attr=sl.ParamAttr("lstm", trainable=trainable),
+    )
+    top = layers.slice(last, axes=[0], starts=[1], ends=[2])
+    error = layers.fc(layers.squeeze(top, axes=[0]), 1) - sl.data("y", [None, 1])
+    loss = layers.mean(error * error)
+    sl.optimizer.Adam(0.01).minimize(loss)
+    exe.run(sl.default_startup_program())
+    for name in ("lstm.b0", "lstm.b1"):  # forget gates begin open
+        bias = np.array(sl.global_scope()[name])
+        bias[:, 2 * hidden : 3 * hidden] = 2
+        sl.global_scope()[name] = bias
+    return loss

@@ -17,12 +17,7 @@ from sluice.lab import text as words
 from sluice.lab.__main__ import main
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = sl.num_threads()
-    sl.set_num_threads(1)
-    yield
-    sl.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def status(arguments):

@@ -105,15 +105,5 @@ for _name in ("load", *program_state.__all__):
 
 __getattr__ = refusing(
     "fluid",
-    {
-        "WeightNormParamAttr": "write v, its l2_normalize and a factor",
-        **dict.fromkeys(
-            ("DistributeTranspiler", "DistributeTranspilerConfig"),
-            "there is no parameter server; see sl.distributed",
-        ),
-        **dict.fromkeys(
-            ("DataFeedDesc", "DatasetFactory"),
-            "files are read by the reader of the script",
-        ),
-    },
-)  # fmt: skip
+    {"WeightNormParamAttr": "write v, its l2_normalize and a factor"},
+)

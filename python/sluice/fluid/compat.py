@@ -12,22 +12,19 @@ long_type, get_exception_message = int, str
 
 def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
     """Bytes as a text; a list or a set of them likewise."""
-    if isinstance(obj, (list, set)):
-        made = [to_text(each, encoding) for each in obj]
-        return _again(obj, made, inplace)
-    return obj.decode(encoding) if isinstance(obj, bytes) else obj
+    return _by(lambda b: b.decode(encoding), bytes, obj, inplace)
 
 
 def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
     """A text as bytes; a list or a set of them likewise."""
-    if isinstance(obj, (list, set)):
-        made = [to_bytes(each, encoding) for each in obj]
-        return _again(obj, made, inplace)
-    return obj.encode(encoding) if isinstance(obj, str) else obj
+    return _by(lambda text: text.encode(encoding), str, obj, inplace)
 
 
-def _again(obj: Any, made: list[Any], inplace: bool) -> Any:
-    """The values as a list or a set, the given one if that is asked for."""
+def _by(convert: Any, kind: type, obj: Any, inplace: bool) -> Any:
+    """Convert what is of a kind; a list or a set of them perhaps in place."""
+    if not isinstance(obj, (list, set)):
+        return convert(obj) if isinstance(obj, kind) else obj
+    made = [_by(convert, kind, each, inplace) for each in obj]
     if not inplace:
         return type(obj)(made)
     obj.clear()

@@ -29,11 +29,6 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     return total * 0.9 / 1024**step, total * 1.1 / 1024**step, units[step]
 
 
-def _distributed_batch_reader(batch_reader: Any) -> Any:
-    """The reader: there is one trainer, see sl.distributed for more."""
-    return batch_reader
-
-
 def _layer(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
@@ -43,7 +38,8 @@ def _layer(name: str) -> Any:
 
 layers = ModuleType("fluid.contrib.layers")
 layers.__getattr__ = _layer  # type: ignore[method-assign]
-reader = SimpleNamespace(distributed_batch_reader=_distributed_batch_reader)
+# The reader itself: there is one trainer, see sl.distributed for more.
+reader = SimpleNamespace(distributed_batch_reader=lambda each: each)
 
 __getattr__ = refusing(
     "fluid.contrib",

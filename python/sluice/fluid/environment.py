@@ -14,18 +14,10 @@ from .executor import LoDTensor, create_lod_tensor
 from .places import CUDAPlace
 
 __all__ = [
-    "cpu_places",
-    "create_random_int_lodtensor",
-    "cuda_pinned_places",
-    "cuda_places",
-    "device_guard",
-    "get_flags",
-    "in_dygraph_mode",
-    "is_compiled_with_xpu",
-    "memory_optimize",
-    "release_memory",
-    "require_version",
-    "set_flags",
+    "cpu_places", "create_random_int_lodtensor", "cuda_pinned_places",
+    "cuda_places", "device_guard", "get_flags", "in_dygraph_mode",
+    "is_compiled_with_xpu", "memory_optimize", "release_memory",
+    "require_version", "set_flags",
 ]  # fmt: skip
 
 VERSION = "1.8.5"

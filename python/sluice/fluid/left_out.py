@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import UnimplementedError
 from ..framework import created
+from ..reader import data_generator
 from . import datasets
 
 __all__ = ["LEFT_OUT", "left_out", "modules", "refusing", "stand_in"]
@@ -97,7 +98,8 @@ def refusing(module: str, reasons: Mapping[str, str]) -> Callable[[str], Any]:
         if f"{whole}.{name}" in modules():
             return stand_in(f"{whole}.{name}")
         if name in reasons or name in modules().get(whole, ()):
-            return left_out(module, name, reasons.get(name) or _reason(whole))
+            reason = reasons.get(name) or _reason(whole, name)
+            return left_out(module, name, reason)
         near = get_close_matches(name, modules().get(whole, ()), 1)
         also = f"; did you mean {near[0]}?" if near else ""
         raise AttributeError(f"module {module} has no attribute {name}{also}")
@@ -120,7 +122,10 @@ _OF_MODULES = {
     "sl.onnx",
     "paddle.fluid.contrib.decoder": "write a step with DynamicRNN, StaticRNN "
     "or While",
-    "paddle.fluid.dataset": "files are read by the reader of the script",
+    **dict.fromkeys(
+        ("paddle.fluid.dataset", "paddle.fluid.data_feed_desc"),
+        "files are read by the reader of the script",
+    ),
     "paddle.dataset": "its reader is not here, those of mnist and uci_housing "
     "are; give the reader data of your own",
     **dict.fromkeys(
@@ -130,9 +135,16 @@ _OF_MODULES = {
     ),
 }  # fmt: skip
 
+_WHOLE: dict[str, types.ModuleType] = {  # whose parents are not there
+    "paddle.dataset.common": datasets,
+    "paddle.fluid.incubate.data_generator": data_generator,
+}
 
-def _reason(module: str) -> str:
-    found = [why for name, why in _OF_MODULES.items() if name in module]
+
+def _reason(module: str, name: str) -> str:
+    parts = {m: n for m, n in modules().items() if m.startswith(f"{module}.")}
+    homes = [module, *(part for part, names in parts.items() if name in names)]
+    found = [w for home in homes for m, w in _OF_MODULES.items() if m in home]
     return found[0] if found else "Sluice does not have it"
 
 
@@ -141,8 +153,8 @@ def stand_in(name: str) -> types.ModuleType:
     """A module of PaddlePaddle that Sluice has not as a module: its names are
     those of ``fluid``, or of the module around it, or :class:`LeftOut`.
     """
-    if name == "paddle.dataset.common":
-        return datasets
+    if name in _WHOLE:
+        return _WHOLE[name]
     parents = (name.rpartition(".")[0], "paddle.fluid", "paddle.fluid.io")
     refuse = refusing(name.removeprefix("paddle."), {})
 

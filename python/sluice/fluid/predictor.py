@@ -327,32 +327,22 @@ class Predictor(Shown):
                 for name, tensor in zip(self._inputs, inputs, strict=True)
             }
         results = self.model.run(feed)
-        if inputs is None:
-            for handle, value in zip(
-                self._outputs.values(), results, strict=True
-            ):
-                handle._array = np.asarray(value)
-                handle._lod = value.lod if isinstance(value, Ragged) else []
-            return True
-        return [
-            self._tensor(name, value)
-            for name, value in zip(self._outputs, results, strict=True)
-        ]
+        tensors = []
+        for handle, value in zip(self._outputs.values(), results, strict=True):
+            made = PaddleTensor(np.asarray(value), handle.name())
+            made.lod = value.lod if isinstance(value, Ragged) else []
+            if inputs is None:
+                handle._array, handle._lod = made._array, made.lod
+            tensors.append(made)
+        return True if inputs is None else tensors
 
     zero_copy_run = run
-
-    @staticmethod
-    def _tensor(name: str, value: Any) -> PaddleTensor:
-        tensor = PaddleTensor(np.asarray(value), name)
-        tensor.lod = value.lod if isinstance(value, Ragged) else []
-        return tensor
 
     def try_shrink_memory(self) -> int:
         """Nothing: plans keep the memory that they need."""
         return 0
 
-    def clear_intermediate_tensor(self) -> None:
-        """Nothing, likewise."""
+    clear_intermediate_tensor = try_shrink_memory
 
 
 def create_predictor(config: Config) -> Predictor:

@@ -198,9 +198,7 @@ def restore(
         InvalidArgumentError: a variable has another shape or dtype.
     """
     wanted = list(io._chosen(program, var_list, io.is_persistable))
-    listed = var_list
-    if listed is None:
-        listed = program.list_vars()
+    listed = program.list_vars() if var_list is None else var_list
     state = load_program_state(model_path, listed)
     missing = [name for name in wanted if name not in state]
     if missing:

@@ -11,16 +11,28 @@ from ..layer_helper import LayerHelper
 __all__ = ["crf_decoding", "linear_chain_crf"]
 
 
-def _tags(layer: str, emission: Variable) -> int:
-    require_variable(f"{layer}: input", emission)
-    tags = (emission.shape or (None,))[-1]
+def _append(
+    op: str,
+    input: Variable,
+    label: Variable | None,
+    length: Variable | None,
+    param_attr: Any,
+    name: str | None = None,
+) -> Any:
+    """Append an op with its parameter, the transitions; return its outputs."""
+    require_variable(f"{op}: input", input)
+    tags = (input.shape or (None,))[-1]
     if tags is None:
         raise InvalidArgumentError(
-            f"{layer}: the number of tags must be known, got "
-            f"{emission!r}{created()}",
+            f"{op}: the number of tags must be known, got {input!r}{created()}",
             "python.crf_tags",
         )
-    return tags
+    helper = LayerHelper(op, name, input.program)
+    inputs = {"Emission": input, "Label": label, "Length": length}
+    inputs["Transition"] = helper.create_parameter(
+        param_attr, [tags + 2, tags], input.dtype
+    )
+    return helper.append_op(op, inputs)
 
 
 def linear_chain_crf(
@@ -47,18 +59,8 @@ def linear_chain_crf(
         InvalidArgumentError: N is unknown.
         OutOfRangeError: at run time, for a length outside of [0, T].
     """
-    tags = _tags("linear_chain_crf", input)
-    helper = LayerHelper("linear_chain_crf", name, input.program)
-    transition = helper.create_parameter(
-        param_attr, [tags + 2, tags], input.dtype
-    )
-    inputs = {
-        "Emission": input,
-        "Transition": transition,
-        "Label": label,
-        "Length": length,
-    }
-    return helper.append_op("linear_chain_crf", inputs)["LogLikelihood"]
+    made = _append("linear_chain_crf", input, label, length, param_attr, name)
+    return made["LogLikelihood"]
 
 
 def crf_decoding(
@@ -78,15 +80,5 @@ def crf_decoding(
     Returns:
         Tags, int64: ragged [rows, 1], or [B, T] with zeros after the end.
     """
-    tags = _tags("crf_decoding", input)
-    helper = LayerHelper("crf_decoding", program=input.program)
-    transition = helper.create_parameter(
-        param_attr, [tags + 2, tags], input.dtype
-    )
-    inputs = {
-        "Emission": input,
-        "Transition": transition,
-        "Length": length,
-        "Label": label,
-    }
-    return helper.append_op("crf_decoding", inputs)["ViterbiPath"]
+    made = _append("crf_decoding", input, label, length, param_attr)
+    return made["ViterbiPath"]

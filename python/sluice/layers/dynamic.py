@@ -21,6 +21,7 @@ from .tensor import zeros_like
 __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "sequence_scan"]
 
 _ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
+_ARGUMENTS = ("gate", "candidate", "cell", "proj")
 
 
 def dynamic_lstm(
@@ -76,9 +77,7 @@ def dynamic_lstm(
     helper = LayerHelper("dynamic_lstm", name, input.program)
     weight = helper.create_parameter(param_attr, [units, size], input.dtype)
     width = 7 * units if use_peepholes else size
-    bias = helper.create_parameter(
-        bias_attr, [1, width], input.dtype, is_bias=True
-    )
+    bias = _bias(helper, bias_attr, width, input)
     inputs = {
         "X": input,
         "R": make("unsqueeze", {"X": ops.transpose(weight, axis=[1, 0])},
@@ -91,15 +90,11 @@ def dynamic_lstm(
         parts = [_part(bias, k * units, units) for k in (4, 6, 5)]
         inputs["Peephole"] = ops.concat(parts, axis=1)
     outputs = {n: f"{helper.name}.{n}" for n in ("Cells", "Reserve")}
+    kinds = gate_activation, candidate_activation, cell_activation
     attrs = {
         "direction": "reverse" if is_reverse else "forward",
         "gate_order": "cifo",
-        "activations": _activations(
-            "dynamic_lstm",
-            gate_activation=gate_activation,
-            candidate_activation=candidate_activation,
-            cell_activation=cell_activation,
-        ),
+        "activations": _activations("dynamic_lstm", *kinds),
     }
     made = helper.append_op("lstm", inputs, outputs, attrs)
     hidden, cell = (
@@ -154,12 +149,7 @@ def dynamic_lstmp(
     units = _units_of("dynamic_lstmp", input, size, 4)
     _check_lstm("dynamic_lstmp", input, dtype, bias_attr, h_0, c_0)
     columns = positive("dynamic_lstmp: proj_size", proj_size)
-    named = {
-        "gate_activation": gate_activation,
-        "candidate_activation": candidate_activation,
-        "cell_activation": cell_activation,
-        "proj_activation": proj_activation,
-    }
+    kinds = gate_activation, candidate_activation, cell_activation
     helper = LayerHelper("dynamic_lstmp", name, input.program)
     attr = ParamAttr.of(param_attr)
     other = attr
@@ -168,14 +158,12 @@ def dynamic_lstmp(
     weight = helper.create_parameter(attr, [columns, size], input.dtype)
     to_columns = helper.create_parameter(other, [units, columns], input.dtype)
     width = 7 * units if use_peepholes else size
-    bias = helper.create_parameter(
-        bias_attr, [1, width], input.dtype, is_bias=True
-    )
+    bias = _bias(helper, bias_attr, width, input)
     return lstmp(
         input,
         [weight, to_columns, bias],
         [h_0, c_0],
-        _activations("dynamic_lstmp", **named),
+        _activations("dynamic_lstmp", *kinds, proj_activation),
         [cell_clip, proj_clip],
         use_peepholes,
         is_reverse,
@@ -266,9 +254,7 @@ def dynamic_gru(
     _units_of("dynamic_gru", input, columns, 3)
     helper = LayerHelper("dynamic_gru", None, input.program)
     weight = helper.create_parameter(param_attr, [size, columns], input.dtype)
-    bias = helper.create_parameter(
-        bias_attr, [1, columns], input.dtype, is_bias=True
-    )
+    bias = _bias(helper, bias_attr, columns, input)
     flat = ops.reshape(weight, shape=[size * columns])
     turned = []
     for begin, gates in ((0, 2 * size), (2 * size * size, size)):
@@ -286,14 +272,16 @@ def dynamic_gru(
         "direction": "reverse" if is_reverse else "forward",
         "update_takes_new": not origin_mode,
         "activations": _activations(
-            "dynamic_gru",
-            gate_activation=gate_activation,
-            candidate_activation=candidate_activation,
+            "dynamic_gru", gate_activation, candidate_activation
         ),
     }
     outputs = {"Reserve": f"{helper.name}.Reserve"}
     made = helper.append_op("gru", inputs, outputs, attrs)
     return ops.reshape(made["Y"], shape=[0, size])
+
+
+def _bias(helper: LayerHelper, attr: Any, columns: int, x: Variable) -> Any:
+    return helper.create_parameter(attr, [1, columns], x.dtype, is_bias=True)
 
 
 def _wrong(layer: str, what: str) -> InvalidArgumentError:
@@ -326,15 +314,13 @@ def _check_lstm(
         raise _wrong(layer, "give h_0 and c_0, or neither")
 
 
-def _activations(layer: str, **given: str) -> list[str]:
-    for argument, value in given.items():
+def _activations(layer: str, *given: str) -> list[str]:
+    for argument, value in zip(_ARGUMENTS, given, strict=False):
         if value not in _ACTIVATIONS:
-            raise _wrong(
-                layer,
-                f"{argument} must be one of {', '.join(_ACTIVATIONS)}, got "
-                f"{value!r}",
-            )
-    return ["affine" if a == "identity" else a for a in given.values()]
+            known = ", ".join(_ACTIVATIONS)
+            what = f"{argument}_activation must be one of {known}"
+            raise _wrong(layer, f"{what}, got {value!r}")
+    return ["affine" if a == "identity" else a for a in given]
 
 
 def _with_zeros(bias: Variable) -> Variable:

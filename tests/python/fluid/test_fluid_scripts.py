@@ -94,6 +94,13 @@ NAMES = """
 import sluice.fluid.as_paddle
 import paddle, paddle.fluid as fluid, paddle.dataset.conll05
 import paddle.fluid.proto.framework_pb2, paddle.fluid.core_avx
+import paddle.fluid.incubate.data_generator as dg, paddle.fluid.layers.nn as nn
+import paddle.fluid.nets, paddle.fluid.profiler, paddle.fluid.initializer as init
+from paddle.fluid.layers.control_flow import While
+from paddle.fluid.param_attr import ParamAttr
+assert nn.fc is fluid.layers.fc and While is fluid.layers.While
+assert ParamAttr(initializer=init.NormalInitializer(0.0, 1.0)).trainable
+assert issubclass(dg.MultiSlotDataGenerator, dg.DataGenerator)
 from paddle.dataset import mnist
 from paddle.fluid import dygraph
 from paddle.fluid.dygraph.base import to_variable
@@ -115,6 +122,7 @@ for call, why in {
     mnist.train: "downloads nothing",
     multiprocess_reader: "Sluice does not have it",
     lambda: fleet.init(): "no parameter server",
+    lambda: fluid.DatasetFactory(): "read by the reader of the script",
     lambda: fluid.layers.fully_connected: "did you mean fc",
     lambda: fluid.layers.dynamic_lstmm: "did you mean dynamic_lstm",
     lambda: fluid.optimizer.Adm: "did you mean Adam",

@@ -38,12 +38,7 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = sl.num_threads()
-    sl.set_num_threads(1)
-    yield
-    sl.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def image_net():

@@ -24,8 +24,6 @@ RNG = np.random.default_rng(7)
 WIDE = 2**53 + 1 + np.arange(24).reshape(2, 3, 4)
 WIDE[:, 1] *= -1
 BITS = np.array([[1e-45, -1e-30, 3.4e38], [-0.0, 2.5, -150]], "f4")
-TWO = WIDE[0]
-ROWS3 = np.array([2, 0, 1])
 NEAR = RNG.normal(size=(4, 6))
 PAIRS = grid(SIGNED[np.abs(SIGNED) < 1e18], FAR[FAR < 1e18])
 TINY, HUGE = NEAR * 1e-30, NEAR * 1e30

@@ -40,16 +40,9 @@ from .folding import Folding
 from .table import CODES, DTYPES, ROWS, Dim, Op, Row, arguments_of, find
 
 __all__ = [
-    "BLOCK_OPS",
-    "CODES",
-    "DTYPES",
-    "ROWS",
-    "Dim",
-    "Folding",
-    "Op",
-    "Row",
+    "BLOCK_OPS", "CODES", "DTYPES", "ROWS", "Dim", "Folding", "Op", "Row",
     "Translation",
-]
+]  # fmt: skip
 
 EMPTY = "@EMPTY@"
 MOST_TRIALS = 8

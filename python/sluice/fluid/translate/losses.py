@@ -21,6 +21,17 @@ def _log(op: Op, x: Variable) -> Variable:
     return op.append("log", {"X": x})
 
 
+def _nll(
+    op: Op, x: Variable, label: Variable, ignored: int, axis: int, weight=None
+) -> dict[str, Variable]:
+    inputs = {"X": x, "Label": label, "Weight": weight}
+    return op.append_all("nll_loss", inputs, ignore_index=ignored, axis=axis)
+
+
+def _with(op: Op, kind: str, x: Variable, number: float) -> Variable:
+    return op.append(kind, {"X": x, "Y": op.constant(number, x.dtype)})
+
+
 def _logistic(op: Op, x: Variable, label: Variable) -> Variable:
     """-log of the sigmoid's probabilities of labels from 0 to 1."""
     on = op.append("softplus", {"X": x * -1.0})
@@ -58,9 +69,7 @@ def _of_probabilities(
     """The cross entropy of what is a softmax already."""
     if soft:
         # 0 * log 0 is 0; the logarithm of the 1 beside it has no gradient.
-        none = op.append(
-            "equal", {"X": Label, "Y": op.constant(0.0, Label.dtype)}
-        )
+        none = _with(op, "equal", Label, 0.0)
         ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
         given = {"Condition": none, "X": ones, "Y": X}
         products = Label * _log(op, op.append("where", given)) * -1.0
@@ -68,12 +77,7 @@ def _of_probabilities(
             "reduce_sum", {"X": products}, dim=[axis], keep_dim=True
         )
         return {"Loss": loss, "Softmax": X}
-    loss = op.append_all(
-        "nll_loss",
-        {"X": _log(op, X), "Label": Label},
-        ignore_index=ignored,
-        axis=axis,
-    )["Loss"]
+    loss = _nll(op, _log(op, X), Label, ignored, axis)["Loss"]
     return {"Loss": loss, "Softmax": X}
 
 
@@ -92,9 +96,7 @@ def cross_entropy(op, X, Label, *, soft_label=False, ignore_index=-100):
 def cross_entropy2(op, X, Label, *, ignore_index=-100):
     """-log of the label's probability, and the probability."""
     label = _last(op, Label) if op.rank(Label) < op.rank(X) else Label
-    made = op.append_all(
-        "nll_loss", {"X": X, "Label": label}, ignore_index=ignore_index, axis=-1
-    )
+    made = _nll(op, X, label, ignore_index, -1)
     picked = made["Loss"] * -1.0
     loss = _log(op, (made["LabelWeight"] * -1.0 + 1.0) + picked) * -1.0
     if label is not Label:
@@ -125,16 +127,10 @@ def modified_huber_loss(op, X, Y):
     """Of x * (2 y - 1) = z: -4 z below -1, (1 - z) ** 2 below 1, else 0."""
     z = X * (op.cast(Y, X.dtype) * 2.0 + -1.0)
     gap = op.append("relu", {"X": z * -1.0 + 1.0})
-    steep = op.append("less_than", {"X": z, "Y": op.constant(-1.0, X.dtype)})
-    out = op.append(
-        "where",
-        {
-            "Condition": steep,
-            "X": z * -4.0,
-            "Y": op.append("square", {"X": gap}),
-        },
-    )
-    return {"Out": out, "IntermediateVal": z}
+    steep = _with(op, "less_than", z, -1.0)
+    square = op.append("square", {"X": gap})
+    given = {"Condition": steep, "X": z * -4.0, "Y": square}
+    return {"Out": op.append("where", given), "IntermediateVal": z}
 
 
 @row("kldiv_loss", outputs="Loss")
@@ -158,26 +154,18 @@ def rank_loss(op, Left, Right, Label):
 def margin_rank_loss(op, X1, X2, Label, *, margin=0.0):
     """max(0, -label * (x1 - x2) + margin)."""
     out = layers.margin_rank_loss(Label, X1, X2, margin)
-    above = op.append("greater_than", {"X": out, "Y": op.constant(0, X1.dtype)})
+    above = _with(op, "greater_than", out, 0)
     return {"Out": out, "Activated": op.cast(above, X1.dtype)}
 
 
 @row("nll_loss", outputs="Out Total_weight")
 def nll_loss(op, X, Label, Weight=None, *, ignore_index=-100, reduction="mean"):
     """Minus the label's logarithm, and the sum of the labels' weights."""
-    made = op.append_all(
-        "nll_loss",
-        {"X": X, "Label": Label, "Weight": Weight},
-        ignore_index=ignore_index,
-        axis=1,
-    )
+    made = _nll(op, X, Label, ignore_index, 1, Weight)
     loss = made["Loss"]
+    sums = {"dim": [], "reduce_all": True}
     total, weight = (
-        op.append(
-            "reshape",
-            {"X": op.append("reduce_sum", {"X": x}, dim=[], reduce_all=True)},
-            shape=[1],
-        )
+        op.reshape(op.append("reduce_sum", {"X": x}, **sums), 1)
         for x in (loss, made["LabelWeight"])
     )
     if reduction == "none":
@@ -218,8 +206,7 @@ def teacher_student_sigmoid_loss(
     Label = op.cast(Label, X.dtype)
 
     def below(limit: float) -> Variable:
-        limits = {"X": Label, "Y": op.constant(limit, X.dtype)}
-        return op.cast(op.append("less_than", limits), X.dtype)
+        return op.cast(_with(op, "less_than", Label, limit), X.dtype)
 
     def cost(label: Variable) -> Variable:
         return _logistic(op, X, label)
@@ -236,26 +223,15 @@ def teacher_student_sigmoid_loss(
 def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     """The focal loss of class c = label - 1, for each class; -1 is ignored."""
     classes = op.append("range", end=float(op.size(X, 1)), dtype=Label.dtype)
-    one = op.constant(1, Label.dtype)
-    mine = op.append(
-        "equal",
-        {
-            "X": Label,
-            "Y": op.append("elementwise_add", {"X": classes, "Y": one}),
-        },
-    )
-    ignored = op.append(
-        "equal", {"X": Label, "Y": op.constant(-1, Label.dtype)}
-    )
+    labels = _with(op, "elementwise_add", classes, 1)
+    mine = op.append("equal", {"X": Label, "Y": labels})
+    ignored = _with(op, "equal", Label, -1)
     ignored = op.append("logical_or", {"X": ignored, "Y": mine})
     positive = op.cast(mine, X.dtype)
     negative = op.cast(op.append("logical_not", {"X": ignored}), X.dtype)
     log_p = op.append("logsigmoid", {"X": X})
     log_q = op.append("logsigmoid", {"X": X * -1.0})
-    foreground = op.append(
-        "elementwise_max", {"X": FgNum, "Y": op.constant(1, FgNum.dtype)}
-    )
-    count = op.cast(foreground, X.dtype)
+    count = op.cast(_with(op, "elementwise_max", FgNum, 1), X.dtype)
 
     def power(log: Variable) -> Variable:  # with a gradient at 0, too
         return op.append("exp", {"X": log * gamma})
@@ -319,20 +295,15 @@ def center_loss(
         return {**made, "CentersOut": Centers}
     index = op.append("unsqueeze", {"X": label}, axes=[1])
     zeros = op.append("fill_any_like", {"X": Centers}, value=0.0, dtype=X.dtype)
-    sums = op.append(
-        "scatter_nd",
-        {"X": zeros, "Index": index, "Updates": away},
-        reduction="add",
-    )
     ones = op.append("fill_any_like", {"X": Label}, value=1.0, dtype=X.dtype)
-    counts = op.append(
-        "scatter_nd",
-        {
-            "X": op.constant(1.0, X.dtype, [op.size(Centers, 0)]),
-            "Index": index,
-            "Updates": op.append("reshape", {"X": ones}, shape=[-1]),
-        },
-        reduction="add",
+    first = op.constant(1.0, X.dtype, [op.size(Centers, 0)])
+    sums, counts = (
+        op.append(
+            "scatter_nd",
+            {"X": start, "Index": index, "Updates": added},
+            reduction="add",
+        )
+        for start, added in ((zeros, away), (first, op.reshape(ones, -1)))
     )
     steps = sums / op.append("unsqueeze", {"X": counts}, axes=[1])
     return {**made, "CentersOut": Centers + steps * CenterUpdateRate}

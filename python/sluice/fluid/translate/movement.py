@@ -19,16 +19,9 @@ def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
     shape = []
     for axis, number in enumerate(numbers):
         if isinstance(number, Dim):
-            same = number == Dim(X.name, axis) or (
-                axis == 0 and number.axis == 0 and _same_rows(op, X, number)
-            )
-            number = 0 if same else -1
+            number = 0 if number == Dim(X.name, axis) else -1
         shape.append(-1 if number is None else number)
     return shape if shape.count(-1) <= 1 else None
-
-
-def _same_rows(op: Op, X: Variable, dim: Dim) -> bool:
-    return X.name == dim.variable
 
 
 @row("reshape", "reshape2")

@@ -138,23 +138,13 @@ def conv(
         return _int8_conv(op, Input, Filter, Bias, ResidualData, scales)
     if fuse_relu_before_depthwise_conv:
         Input = op.append("relu", {"X": Input})
-    rank = op.rank(Filter) - 2
-    strides = list(strides or [1] * rank)
-    dilations = list(dilations or [1] * rank)
     last = is_last(op, data_format)
-    sizes = _spatial(op, Input, last)
-    kernel = [op.size(Filter, 2 + k) for k in range(rank)]
-    pads = paddings_of(
-        op, padding_algorithm, paddings or [0] * rank, sizes, kernel, strides
+    attrs, kernel, _ = _geometry(
+        op, Input, Filter, last, strides, paddings, padding_algorithm, dilations
     )
-    if padding_algorithm == "SAME":
-        dilations = [1] * rank
-    attrs: dict[str, Any] = {
-        "strides": strides, "paddings": pads, "dilations": dilations,
-        "groups": groups,
-    }  # fmt: skip
+    attrs["groups"] = groups
     inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
-    out = _append(op, f"conv{rank}d", inputs, last, attrs)
+    out = _append(op, f"conv{len(kernel)}d", inputs, last, attrs)
     if ResidualData is not None:
         out = out + ResidualData
     if fuse_relu or fuse_activation == "relu":
@@ -163,6 +153,23 @@ def conv(
         return op.append("clip", {"X": out}, min=0.0, max=fuse_alpha or 6.0)
     op.only(fuse_activation=(fuse_activation, ("", "identity")))
     return out
+
+
+def _geometry(
+    op, x, weight, last, strides, paddings, padding_algorithm, dilations
+):
+    """Attributes, the sizes of the window, and those of the image."""
+    rank = op.rank(weight) - 2
+    strides = list(strides or [1] * rank)
+    sizes = _spatial(op, x, last)
+    kernel = [op.size(weight, 2 + k) for k in range(rank)]
+    pads = paddings_of(
+        op, padding_algorithm, paddings or [0] * rank, sizes, kernel, strides
+    )
+    if padding_algorithm == "SAME" or not dilations:
+        dilations = [1] * rank
+    given = {"strides": strides, "paddings": pads, "dilations": list(dilations)}
+    return given, kernel, sizes
 
 
 def _int8_conv(
@@ -227,36 +234,26 @@ def conv_transpose(
     fuse_relu=False,
 ):
     """The gradient of a convolution by its input, as an op."""
-    rank = op.rank(Filter) - 2
-    strides = list(strides or [1] * rank)
-    dilations = list(dilations or [1] * rank)
     last = is_last(op, data_format)
-    sizes = _spatial(op, Input, last)
-    kernel = [op.size(Filter, 2 + k) for k in range(rank)]
-    pads = paddings_of(
-        op, padding_algorithm, paddings or [0] * rank, sizes, kernel, strides
+    attrs, kernel, sizes = _geometry(
+        op, Input, Filter, last, strides, paddings, padding_algorithm, dilations
     )
-    if padding_algorithm == "SAME":
-        dilations = [1] * rank
-    more = list(output_padding) or [0] * rank
+    attrs["groups"] = groups
+    more = list(output_padding) or [0] * len(kernel)
     if output_size:
-        twice = (
-            pads if len(pads) == 2 * rank else [p for p in pads for _ in "ab"]
-        )
+        pads = attrs["paddings"]
+        if len(pads) == len(kernel):
+            pads = [pad for pad in pads for _ in "ab"]
         more = []
         for k, size in enumerate(sizes):
             if size is None:
                 op.refuse("output_size of images whose size is not known")
-            least = (size - 1) * strides[k] + dilations[k] * (kernel[k] - 1) + 1
-            more.append(
-                output_size[k] - least + twice[2 * k] + twice[2 * k + 1]
-            )
-    attrs: dict[str, Any] = {
-        "strides": strides, "paddings": pads, "dilations": dilations,
-        "output_padding": more, "groups": groups,
-    }  # fmt: skip
+            reach = attrs["dilations"][k] * (kernel[k] - 1) + 1
+            least = (size - 1) * attrs["strides"][k] + reach
+            more.append(output_size[k] - least + pads[2 * k] + pads[2 * k + 1])
+    attrs["output_padding"] = more
     inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
-    out = _append(op, f"conv{rank}d_transpose", inputs, last, attrs)
+    out = _append(op, f"conv{len(kernel)}d_transpose", inputs, last, attrs)
     return op.append("relu", {"X": out}) if fuse_relu else out
 
 
