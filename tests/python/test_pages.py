@@ -120,7 +120,7 @@ PRINTS = {
     "docs/ten_minutes.md": [
         r"\A\(32, 10\)\n",
         r"\(estimates; tuning measures\)",
-        r"(?s)^0 +conv2d +\w+ .*^0 +conv2d +plain .*hint requires variant=plain",
+        r"(?s)^0 +conv2d\S* +\S+ .*^0 +conv2d\S* +plain .*hint requires variant=plain",
         "^all results (within bound|equal)$",
         "^[0-9]+ signatures? measured",
         r"^\[Kernel\(op='relu', .*variant='mine'\)\]$",
