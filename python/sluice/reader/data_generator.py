@@ -19,6 +19,9 @@ class DataGenerator:
 
     batch_size_ = 32
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: batches of {self.batch_size_}>"
+
     def set_batch(self, batch_size: int) -> None:
         """How many samples :meth:`generate_batch` gets."""
         self.batch_size_ = batch_size
