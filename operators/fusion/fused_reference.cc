@@ -11,10 +11,12 @@
 namespace sluice {
 namespace {
 
+std::string ComparesOnly(const KernelQuery& /*query*/) {
+  return "is there to compare others with";
+}
+
 KernelTraits NeverTaken() {
-  return KernelTraits().When([](const KernelQuery& /*query*/) {
-    return std::string("is there to compare others with");
-  });
+  return KernelTraits().When(ComparesOnly);
 }
 
 Tensor RunPlain(const std::string& op,
