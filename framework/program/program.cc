@@ -30,6 +30,11 @@ uint64_t NextUid() {
 
 }  // namespace
 
+Var::Var(Program* program, std::string name)
+    : program_(program),
+      program_uid_(program == nullptr ? 0 : program->uid()),
+      name_(std::move(name)) {}
+
 Program& Var::program() const {
   SLUICE_ENFORCE(program_ != nullptr, ErrorCode::kFailedPrecondition,
                  "var.empty",

@@ -18,12 +18,12 @@ namespace sluice {
 class Program;
 
 // A variable of a program that is being built: the argument and result of
-// builders. A light value; the program must outlive it.
+// builders. A light value; the program must outlive it, and must not be moved
+// before the last builder has taken it.
 class SLUICE_API Var {
  public:
   Var() = default;
-  Var(Program* program, std::string name)
-      : program_(program), name_(std::move(name)) {}
+  Var(Program* program, std::string name);
 
   const std::string& name() const { return name_; }
   // Raises FailedPrecondition for a default-constructed Var.
@@ -35,9 +35,12 @@ class SLUICE_API Var {
   // The rows of a sparse gradient; invalid for other variables.
   Var rows() const;
   bool valid() const { return program_ != nullptr; }
+  // The uid of the program; 0 for a default-constructed Var.
+  uint64_t program_uid() const { return program_uid_; }
 
  private:
   Program* program_ = nullptr;
+  uint64_t program_uid_ = 0;
   std::string name_;
 };
 

@@ -32,9 +32,9 @@ uint64_t Find(const AllOwners& all, uint64_t uid, const std::string& name) {
 
 }  // namespace
 
-uint64_t OwnerOf(const Program& program, const std::string& name) {
+uint64_t OwnerOf(uint64_t uid, const std::string& name) {
   const std::lock_guard lock(All().mutex);
-  return Find(All(), program.uid(), name);
+  return Find(All(), uid, name);
 }
 
 SourceLocation MadeAt(const Program& program, const std::string& name) {

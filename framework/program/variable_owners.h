@@ -10,9 +10,9 @@
 // variables; other programs may have others of the same names. Thread-safe.
 namespace sluice {
 
-// Returns the uid of the program that the variable was added to: this one, or
-// one that it was copied from, perhaps by way of others.
-SLUICE_API uint64_t OwnerOf(const Program& program, const std::string& name);
+// Returns the uid of the program that the variable was added to: the one of
+// this uid, or one that it was copied from, perhaps by way of others.
+SLUICE_API uint64_t OwnerOf(uint64_t uid, const std::string& name);
 
 // Returns where the variable was created: by Data, or by the op that makes it
 // or first uses it. No file if that is unknown.

@@ -119,28 +119,17 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds, bool handed_on) {
   return specs;
 }
 
-// "y (float32 [2], created at net.py:7)".
-std::string DescribeVar(const Program& program, const std::string& name) {
-  const VarDesc* var = program.block().FindVar(name);
-  if (var == nullptr) return Format("no {}", name);
-  const std::string made = DescribeLocation(MadeAt(program, name));
-  return Format("{} ({} {}{}{})", name, var->dtype, var->dims,
-                made.empty() ? "" : ", ", made);
-}
-
 // Names of variables are unique in one program only.
 void CheckPrograms(const Fetches& fetches, const Program& program) {
   for (const FetchTarget& fetch : fetches) {
-    const Program* const other = fetch.program();
+    const uint64_t uid = fetch.program_uid();
     const std::string& name = fetch.name();
-    if (other == nullptr || other == &program) continue;
-    if (!other->HasVar(name)) continue;  // it was moved from
-    SLUICE_ENFORCE(OwnerOf(*other, name) == OwnerOf(program, name),
+    if (uid == 0 || uid == program.uid()) continue;
+    SLUICE_ENFORCE(OwnerOf(uid, name) == OwnerOf(program.uid(), name),
                    ErrorCode::kNotFound, "fetch.other_program",
                    "fetch {} is a variable of another program than the one "
-                   "that runs, which has {}; run its own program, or fetch by "
-                   "name",
-                   DescribeVar(*other, name), DescribeVar(program, name));
+                   "that runs; run its own program, or fetch by name",
+                   name);
   }
 }
 

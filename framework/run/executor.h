@@ -20,17 +20,17 @@ class FetchTarget {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
   FetchTarget(const Var& var)
-      : name_(var.name()), program_(var.valid() ? &var.program() : nullptr) {}
+      : name_(var.name()), program_uid_(var.program_uid()) {}
   FetchTarget(std::string name) : name_(std::move(name)) {}
   FetchTarget(const char* name) : name_(name) {}
   // NOLINTEND(google-explicit-constructor)
   const std::string& name() const { return name_; }
-  // The program of the Var; null for a name.
-  const Program* program() const { return program_; }
+  // The uid of the Var's program; 0 for a name.
+  uint64_t program_uid() const { return program_uid_; }
 
  private:
   std::string name_;
-  const Program* program_ = nullptr;
+  uint64_t program_uid_ = 0;
 };
 using Fetches = std::vector<FetchTarget>;
 

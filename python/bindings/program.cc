@@ -229,11 +229,12 @@ void BecomeCopy(Program& self, const Program& other) {
   self = Program(other);
 }
 
-constexpr const char* kTextDoc =
-    "The text that print shows; with ``all`` everything, unbroken.";
-
 std::string TextOf(const Program& self, bool all) {
   return all ? ToString(self) : BriefText(self);
+}
+
+uint64_t OwnerOfVar(const Program& program, const std::string& name) {
+  return OwnerOf(program.uid(), name);
 }
 
 }  // namespace
@@ -273,7 +274,7 @@ void BindPrograms(nb::module_& m) {
             return self.HasVar(ToText(name, "variable"));
           },
           "name"_a.none())
-      .def("_owner_of", &OwnerOf)
+      .def("_owner_of", &OwnerOfVar)
       .def("_blocks", &Blocks)
       .def("_made_at", &PlaceOfVar)
       .def("_op_count",
@@ -300,7 +301,8 @@ void BindPrograms(nb::module_& m) {
       .def("_parse", &Parse)
       .def("_serialize", &Serialize)
       .def("__str__", &BriefText)
-      .def("to_string", &TextOf, "all"_a = false, kTextDoc)
+      .def("to_string", &TextOf, "all"_a = false,
+           "The text that print shows; with ``all`` everything, unbroken.")
       .def_prop_ro("_ragged", &Program::ragged)
       .def_prop_ro("uid", &Program::uid)
       .def_prop_ro("version", &Program::version);
