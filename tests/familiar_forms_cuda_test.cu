@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/familiar_crop.h"
 #include "tests/testing/cuda_device.h"
 #include <eigen_gpu.cuh>
 #include <gtest/gtest.h>
@@ -89,28 +90,6 @@ TEST_F(FamiliarCUDAForms, ManhattanDistanceFunctorIsCalledWithItsContext) {
   ops::math::ManhattanDistanceGrad<CUDADeviceContext, float>()(
       context(), x, y, ones, nullptr, &y_grad);
   EXPECT_EQ(Values(y_grad), std::vector<float>({2, -1}));
-}
-
-void BoxOf(OpSchema& op) {
-  op.Doc("As crop.").TypeVar("T", {DType::kFloat32});
-  op.Input("X", "T", "What to cut from.");
-  op.Attr<Ints>("offsets", "First element.");
-  op.Attr<Ints>("shape", "Sizes.");
-}
-
-void CudaCropSchema(OpSchema& op) {
-  BoxOf(op);
-  op.Output("Out", "T", "The box.");
-  op.InferShape([](InferShapeContext& c) {
-    c.SetOutput(0, DDim(c.Attr<Ints>("shape")));
-  });
-}
-
-void CudaCropGradSchema(OpSchema& op) {
-  BoxOf(op);
-  op.Input("Out@GRAD", "T", "The gradient of the box.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  op.InferShape([](InferShapeContext& c) { c.SetOutput(0, c.input(0)); });
 }
 
 // TensorFlow: an op as a functor on an Eigen device, over Eigen's views.
@@ -201,8 +180,8 @@ REGISTER_OPERATOR(cuda_twice_the_distance, TwiceTheDistanceSchema);
 REGISTER_OP_CUDA_KERNEL(cuda_twice_the_distance,
                         TwiceTheDistanceKernel<GPUDevice, float>,
                         TwiceTheDistanceKernel<GPUDevice, double>);
-REGISTER_OPERATOR(cuda_crop, CudaCropSchema);
-REGISTER_OPERATOR(cuda_crop_grad, CudaCropGradSchema);
+REGISTER_OPERATOR(cuda_crop, testing::FamiliarCropSchema);
+REGISTER_OPERATOR(cuda_crop_grad, testing::FamiliarCropGradSchema);
 REGISTER_OP_CUDA_KERNEL(cuda_crop, ops::CropKernel<float>);
 REGISTER_OP_CUDA_KERNEL(
     cuda_crop_grad, ops::CropGradKernel<platform::CUDADeviceContext, float>);

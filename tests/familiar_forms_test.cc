@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "tests/familiar_crop.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 #include <unsupported/Eigen/CXX11/Tensor>
@@ -133,32 +134,10 @@ TEST(FamiliarForms, MaxOutFunctorIsCalledWithItsContext) {
 
 // Fluid: kernels of both forms, registered under one op each.
 
-void BoxOf(OpSchema& op) {
-  op.Doc("As crop.").TypeVar("T", {DType::kFloat32});
-  op.Input("X", "T", "What to cut from.");
-  op.Attr<Ints>("offsets", "First element.");
-  op.Attr<Ints>("shape", "Sizes.");
-}
-
-void FamiliarCropSchema(OpSchema& op) {
-  BoxOf(op);
-  op.Output("Out", "T", "The box.");
-  op.InferShape([](InferShapeContext& c) {
-    c.SetOutput(0, DDim(c.Attr<Ints>("shape")));
-  });
-}
-
-void FamiliarCropGradSchema(OpSchema& op) {
-  BoxOf(op);
-  op.Input("Out@GRAD", "T", "The gradient of the box.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  op.InferShape([](InferShapeContext& c) { c.SetOutput(0, c.input(0)); });
-}
-
 }  // namespace
 
-REGISTER_OPERATOR(familiar_crop, FamiliarCropSchema);
-REGISTER_OPERATOR(familiar_crop_grad, FamiliarCropGradSchema);
+REGISTER_OPERATOR(familiar_crop, testing::FamiliarCropSchema);
+REGISTER_OPERATOR(familiar_crop_grad, testing::FamiliarCropGradSchema);
 REGISTER_OP_CPU_KERNEL(familiar_crop, ops::CropKernel<float>);
 REGISTER_OP_CPU_KERNEL(familiar_crop_grad,
                        ops::CropGradKernel<platform::CPUDeviceContext, float>);

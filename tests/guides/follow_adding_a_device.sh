@@ -7,14 +7,10 @@
 set -euo pipefail
 source_dir=$1 work=$2 prefix=$3
 guide=$source_dir/docs/adding_a_device.md
+. "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 rm -rf "$work" && mkdir -p "$work"
 
-# Each block with file=NAME becomes that file; each ```sh run block is run.
-awk -v work="$work" '
-  /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
-  /^```sh run/ { file = work "/run.sh"; next }
-  /^```/ { file = ""; next }
-  file != "" { print >> file }' "$guide"
+blocks "$work" <"$guide"
 
 lines=$(wc -l < "$work/abacus.c")
 headers=$(grep -c '#include "sluice/' "$work/abacus.c")

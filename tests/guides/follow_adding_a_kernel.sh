@@ -9,15 +9,8 @@ source_dir=$1 work=$2 prefix=$3 cuda=$4 python=${5:-}
 . "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 rm -rf "$work" && mkdir -p "$work"
 
-# Each block with file=NAME becomes that file; the ```sh run=PART blocks are
-# run, PART by PART; each line of a ```text says=PART block must be printed.
-awk -v work="$work" '
-  /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
-  /^```sh run=/ { sub(/.*run=/, ""); file = work "/" $0 ".sh"; next }
-  /^```text says=/ { sub(/.*says=/, ""); file = work "/" $0 ".says"; next }
-  /^```/ { file = ""; next }
-  file != "" { print >> file }' \
-  <(part "$source_dir/docs/adding_a_kernel.md" "A kernel of your own")
+part "$source_dir/docs/adding_a_kernel.md" "A kernel of your own" |
+  blocks "$work"
 diff -r --exclude="*.sh" --exclude="*.py" --exclude="*.says" \
   "$source_dir/tests/consumers/add_kernel" "$work"
 

@@ -14,14 +14,8 @@ tar -C "$source_dir" --exclude=./build --exclude=./.git \
   --exclude=./operators/eigen -cf - . | tar -C "$tree" -xf -
 sed -i "/^  eigen$/d" "$tree/operators/CMakeLists.txt"
 
-# Each ```... file=NAME block becomes that file; the ```cmake word block is the
-# word.
-awk -v tree="$tree" '
-  /^```[a-z]+ file=/ { sub(/^.*file=/, ""); file = tree "/" $0; next }
-  /^```cmake word/ { file = tree "/word"; next }
-  /^```/ { file = ""; next }
-  file != "" { print > file }' \
-  <(part "$source_dir/docs/adding_a_kernel.md" "A library in this tree")
+part "$source_dir/docs/adding_a_kernel.md" "A library in this tree" |
+  blocks "$tree"
 word=$(cat "$tree/word") && rm "$tree/word"
 sed -i "s/^set(library_modules/&\n  $word/" "$tree/operators/CMakeLists.txt"
 

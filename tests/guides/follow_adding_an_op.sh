@@ -17,11 +17,7 @@ part "$source_dir/docs/adding_an_op.md" "In this tree" >"$guide"
 tar -C "$source_dir" --exclude=./build --exclude=./.git -cf - . |
   tar -C "$tree" -xf -
 
-# Each ```cpp file=NAME block becomes that file.
-awk -v tree="$tree" '
-  /^```cpp file=/ { file = tree "/" substr($0, 13); next }
-  /^```/ { file = ""; next }
-  file != "" { print > file }' "$guide"
+blocks "$tree" <"$guide"
 
 # add_row FILE TABLE: inserts the row before the table's list of rows, and its
 # name at the end of the list.

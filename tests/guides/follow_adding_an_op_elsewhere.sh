@@ -9,13 +9,8 @@ source_dir=$1 work=$2 prefix=$3 python=${4:-}
 . "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 rm -rf "$work" && mkdir -p "$work"
 
-# Each block with file=NAME becomes that file; ```sh run=walk is run.
-awk -v work="$work" '
-  /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
-  /^```sh run=/ { sub(/.*run=/, ""); file = work "/" $0 ".sh"; next }
-  /^```/ { file = ""; next }
-  file != "" { print >> file }' \
-  <(part "$source_dir/docs/adding_an_op.md" "In a project of your own")
+part "$source_dir/docs/adding_an_op.md" "In a project of your own" |
+  blocks "$work"
 diff -r --exclude="*.sh" --exclude="*.py" --exclude="*.cu" \
   "$source_dir/tests/consumers/add_op" "$work"
 
