@@ -66,7 +66,7 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
          "it before loading, or (unless Lookahead copies parameters) only what "
          "is missing: exe.run(startup.prune([v.name for v in program.list_vars"
          "() if v.persistable and scope.find_var(v.name) is None]))"),
-        ("", "exe.run(sluice.default_startup_program()), in this scope; the "
+        ("", "exe.run(default_startup_program()), in this scope; the "
          "parameters of a loaded model are in its scope: scope=model.scope"),
     ],
     "program.unknown_var": "fetch_list takes variables, too; name=... names "

@@ -16,6 +16,8 @@ def main() -> None:
             "mean Sluice."
         )
         sys.exit(0 if len(sys.argv) > 1 else 2)
+    if not os.path.exists(sys.argv[1]):
+        sys.exit(f"python -m sluice.fluid: there is no file {sys.argv[1]}")
     from . import as_paddle  # noqa: F401
 
     del sys.argv[0]

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .. import layers as sluice_layers
-from ..errors import InvalidArgumentError, NotFoundError
+from ..errors import InvalidArgumentError
 from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
@@ -233,6 +233,4 @@ def __getattr__(name: str) -> Any:
     near = get_close_matches(_CALLED.get(name, name), __all__, 1)
     if near:
         also = f"; did you mean {near[0]}?"
-    raise NotFoundError(
-        f"fluid.layers.{name} is not there{also}{created()}", "fluid.layer"
-    )
+    raise AttributeError(f"fluid.layers.{name} is not there{also}")

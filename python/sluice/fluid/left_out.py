@@ -102,7 +102,7 @@ def refusing(module: str, reasons: Mapping[str, str]) -> Callable[[str], Any]:
             return left_out(module, name, reason)
         near = get_close_matches(name, modules().get(whole, ()), 1)
         also = f"; did you mean {near[0]}?" if near else ""
-        raise AttributeError(f"module {module} has no attribute {name}{also}")
+        raise AttributeError(f"module {whole} has no attribute {name}{also}")
 
     return find
 

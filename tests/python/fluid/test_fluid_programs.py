@@ -226,9 +226,7 @@ def test_fluid_is_imported_when_it_is_asked_for():
 
 
 def test_layers_that_are_not_there_are_named():
-    with pytest.raises(
-        sl.errors.NotFoundError, match="fluid.layers.warp is not"
-    ):
+    with pytest.raises(AttributeError, match="fluid.layers.warp is not"):
         _ = fluid.layers.warp
 
 
@@ -246,15 +244,16 @@ def test_paddle_itself_and_the_stand_in(tmp_path):
     assert "PaddlePaddle itself is imported, from " in done.stderr
 
 
-def test_a_name_of_paddle_that_is_not_there():
+def test_a_name_of_paddle_or_a_script_that_is_not_there():
     text = "import sluice.fluid.as_paddle, paddle; paddle.nn"
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "has no attribute nn" in done.stderr
+    for call, error in [
+        (["-c", text], "module paddle has no attribute nn"),
+        (["-m", "sluice.fluid", "no.py"], "fluid: there is no file no.py\n"),
+    ]:
+        done = subprocess.run(
+            [sys.executable, *call], capture_output=True, text=True, check=False
+        )
+        assert error in done.stderr
 
 
 def test_running_something_else():
