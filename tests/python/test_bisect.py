@@ -1,11 +1,10 @@
 """sluice-lab bisect finds the kernels that make two kernel sets differ."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice import lab
@@ -61,9 +60,7 @@ def script(tmp_path, request):
 
 
 def run(path):
-    return subprocess.run(
-        [sys.executable, path], capture_output=True, text=True, timeout=60, check=False
-    )
+    return python(path, timeout=60)
 
 
 def test_the_wrong_kernel_of_200_ops_is_found_and_its_script_shows_it(script, tmp_path, capsys):

@@ -1,10 +1,9 @@
 """bisect and compare if a pass fuses ops under one of both kernel sets."""
 
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice import lab
@@ -147,12 +146,6 @@ def test_the_script_of_a_fused_finding_runs_with_the_modules_of_its_program(
     assert main(["bisect", str(path), hints, wrong, "--script", str(folder)]) == 3
     script = folder / "0" / "reproduce.py"
     assert f"'{fused}'" in script.read_text()
-    shown = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    shown = python(str(script), timeout=60)
     assert shown.returncode == 1, shown.stderr
     assert "the results differ" in shown.stdout

@@ -2,11 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import python
 from sluice import _lab
 from sluice.lab import __main__ as lab
 from sluice.lab import fit
@@ -157,13 +156,7 @@ print(json.loads(plan.explain_json())["ops"][0]["predicted_seconds"])
 
 def predicted(**environment):
     """The predicted seconds of an op, and what is logged, in a new process."""
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = python("-c", PROGRAM, env={**os.environ, **environment}, check=True)
     return float(ran.stdout), ran.stderr
 
 

@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 
 import pytest
+from processes import python
 
 import sluice as sl
 from ranks import needs_mpi
@@ -26,13 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def run_example(name, *arguments):
     """Runs an example to its end; lines fit 80 columns but for long folders."""
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / name, *map(str, arguments)],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = python(
+        ROOT / "examples" / name, *map(str, arguments), cwd=ROOT, env=os.environ
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for line in done.stdout.splitlines():

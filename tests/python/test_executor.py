@@ -2,13 +2,12 @@ import gc
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from processes import python, turns_beside
 
 import sluice as sl
 
@@ -264,9 +263,7 @@ for program, feed, fetch in [
 
 
 def test_ctrl_c_works_after_a_kernel_ran_a_program():
-    done = subprocess.run(
-        [sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=60
-    )
+    done = python("-c", NESTED, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "interrupted\ninterrupted\n"
 
@@ -300,20 +297,7 @@ def test_other_threads_go_on_while_a_program_runs(exe):
     y, feed = slow_program()
     exe.prepare(feed=feed, fetch_list=[y])
     program = sl.default_main_program()
-    done = threading.Event()
-
-    def run():
-        exe.run(program, feed=feed, fetch_list=[y])
-        done.set()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    ticks = 0
-    while not done.is_set():
-        ticks += 1
-        time.sleep(0.001)
-    thread.join()
-    assert ticks > 5
+    assert turns_beside(lambda: exe.run(program, feed, [y])) > 5
 
 
 def test_scopes():
@@ -430,12 +414,7 @@ except sl.NotFoundError as error:
 
 def test_a_feed_dict_that_changes_while_it_is_read():
     # Freed memory has no objects any more.
-    done = subprocess.run(
-        [sys.executable, "-c", CHANGING_FEED],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONMALLOC": "debug"},
-    )
+    done = python("-c", CHANGING_FEED, env={**os.environ, "PYTHONMALLOC": "debug"})
     assert done.stdout == "[2. 2.] {}\n[2. 2.] {}\nTrue\n", done.stderr
     assert done.returncode == 0
 
@@ -484,12 +463,9 @@ print(all(done[what] for what in ("trained", "erased", "looked")), done)
 
 def test_variables_may_be_erased_while_threads_train():
     # Freed memory has other values immediately.
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", CHANGING_SCOPE],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "MALLOC_PERTURB_": "170"},
-        timeout=60,
+    done = python(
+        "-X", "faulthandler", "-c", CHANGING_SCOPE,
+        env={**os.environ, "MALLOC_PERTURB_": "170"}, timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("True"), done.stdout
@@ -506,9 +482,7 @@ for place in ("cuda:0", "fpga:0"):
         pass
 print(before == (sl.device_count("cuda"), sl.device_count("fpga")), *before)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = python("-c", code, check=True)
     assert done.stdout.startswith("True ")
 
 

@@ -3,13 +3,12 @@
 import faulthandler
 import gc
 import os
-import subprocess
-import sys
 import threading
 import warnings
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 
@@ -569,8 +568,6 @@ print("end")
 
 
 def test_the_interpreter_ends_while_kernels_run():
-    done = subprocess.run(
-        [sys.executable, "-c", EXIT], capture_output=True, text=True, timeout=60
-    )
+    done = python("-c", EXIT, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "end\n"

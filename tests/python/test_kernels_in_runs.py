@@ -5,12 +5,11 @@ import ctypes
 import faulthandler
 import pathlib
 import re
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 
@@ -84,10 +83,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_works_after_a_run_inside_of_a_run():
-    done = subprocess.run(
-        [sys.executable, "-c", NESTED_RUN],
-        capture_output=True, text=True, timeout=60, check=True,
-    )
+    done = python("-c", NESTED_RUN, timeout=60, check=True)
     assert done.stdout == "interrupted\n"
 
 
@@ -108,9 +104,7 @@ with sl.kernel_hints("relu: require variant=py_ignores"):
 signal.raise_signal(signal.SIGINT)
 print("ignored")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
-    )
+    done = python("-c", code, timeout=60)
     assert (done.stdout, done.stderr) == ("ignored\n", "")
 
 

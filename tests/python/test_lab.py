@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice import lab
@@ -480,9 +481,6 @@ def test_no_memory_is_one_sentence(monkeypatch, capsys):
 
 
 def test_it_is_a_program():
-    done = subprocess.run(
-        [sys.executable, "-m", "sluice.lab", "--help"],
-        capture_output=True, text=True, env=os.environ,
-    )
+    done = python("-m", "sluice.lab", "--help", env=os.environ)
     assert done.returncode == 0
     assert "tune" in done.stdout and "race" in done.stdout and "records" in done.stdout

@@ -2,9 +2,9 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
+from processes import python
 
 PROGRAM = """
 import sluice as sl
@@ -26,13 +26,7 @@ def loaded(tmp_path, program=PROGRAM, **settings):
         if name not in ("SLUICE_RECORDS", "SLUICE_TUNE")
     }
     environment.update(XDG_CACHE_HOME=str(tmp_path), **settings)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", program, env=environment, check=True)
     return done.stdout.split()[-1] == "True"
 
 

@@ -9,10 +9,9 @@ import os
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice import fluid
@@ -73,14 +72,9 @@ def run(page, folder):
             scripts[-1] += text
     for script in scripts:
         (folder / "page.py").write_text(script)
-        done = subprocess.run(
-            [sys.executable, "page.py"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env={**os.environ, "SLUICE_RECORDS": str(folder / "records.jsonl")},
-            check=False,
+        done = python(
+            "page.py",
+            cwd=folder, timeout=120, env={**os.environ, "SLUICE_RECORDS": str(folder / "records.jsonl")},
         )
         assert done.returncode == 0, done.stderr
         printed += done.stdout

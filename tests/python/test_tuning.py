@@ -3,13 +3,12 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from processes import python, turns_beside
 
 import sluice as sl
 
@@ -209,20 +208,8 @@ def test_what_is_no_fault_of_a_kernel_makes_none_wrong(raised):
 
 def test_other_threads_go_on_while_it_measures():
     feed, fetches = distances(200, 201)
-    program, done = sl.default_main_program(), threading.Event()
-
-    def tune():
-        sl.tune(program, feed, fetches, progress=False)
-        done.set()
-
-    thread = threading.Thread(target=tune)
-    thread.start()
-    ticks = 0
-    while not done.is_set():
-        ticks += 1
-        time.sleep(0.001)
-    thread.join()
-    assert ticks > 5
+    program = sl.default_main_program()
+    assert turns_beside(lambda: sl.tune(program, feed, fetches)) > 5
 
 
 @pytest.mark.parametrize("budget", [0, -1, float("nan"), "10", True, None])
@@ -267,12 +254,7 @@ def test_measure_tunes_when_a_program_first_runs(tmp_path):
             "SLUICE_RECORDS": str(tmp_path / "records.jsonl"),
             "SLUICE_TUNE": mode,
         }
-        return subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        return python("-c", SCRIPT, env=environment)
 
     assert "measured" not in run("estimate").stdout
     # Repeated if other programs used the CPUs.

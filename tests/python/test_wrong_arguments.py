@@ -1,11 +1,10 @@
 """Invalid arguments raise an error of Sluice that shows the value."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 
@@ -517,13 +516,7 @@ def test_variables_of_the_emulation_are_checked(variable, value):
     if sl.show_config("dicts")["cuda"] != "EMULATE":
         pytest.skip("this build has no emulated CUDA")
     code = "import sluice as sl\nsl.Executor('cuda:0')"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, variable: value},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = python("-c", code, env={**os.environ, variable: value})
     assert result.returncode != 0
     assert f'{variable} must be' in result.stderr
     assert f'got "{value}"' in result.stderr

@@ -1,12 +1,11 @@
 """The interface of onnxruntime, used like its clients do."""
 
-import subprocess
-import sys
 import threading
 import warnings
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 import sluice.onnxruntime as ort
@@ -339,9 +338,7 @@ except NoSuchFile: print("caught")
 try: optimizer.optimize_model("none.onnx")
 except NotImplementedError as error: print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = python("-c", code, check=True)
     assert done.stdout.startswith("caught\nonnxruntime.transformers.optimizer."), (
         done.stdout
     )

@@ -1,10 +1,9 @@
 """DataLoader: what is called at the wrong time, forks, and full pipes."""
 
-import subprocess
-import sys
 import textwrap
 
 import pytest
+from processes import python
 from datasets import Numbers
 
 import sluice as sl
@@ -49,10 +48,7 @@ def test_a_collate_fn_without_a_batch_is_named(workers):
 def run(script, status=0):
     """What a script prints, which ends with a status and no complaint."""
     script = "import sluice as sl\n" + textwrap.dedent(script)
-    done = subprocess.run(
-        [sys.executable, "-c", script], text=True, timeout=60,
-        capture_output=True,
-    )
+    done = python("-c", script, timeout=60)
     assert done.returncode == status, done.stderr
     assert status or not done.stderr
     return done.stdout + done.stderr

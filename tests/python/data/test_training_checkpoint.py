@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import python
 import training
 
 import sluice as sl
@@ -326,10 +327,7 @@ def test_the_page_on_saving_trains_on_after_an_end(tmp_path):
     # It ends when it has saved twice; then it goes on.
     killed = script.replace("if step % 10", "if step == 25: 1 / 0\n        if step % 10")
     for code, wanted in [(killed, ""), (script, "60 True\n"), (script, "60 True\n")]:
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, text=True,
-            capture_output=True, timeout=120,
-        )
+        done = python("-c", code, cwd=tmp_path, timeout=120)
         assert done.stdout == wanted, done.stderr
         last = sorted(os.listdir(tmp_path / "digits_training"))[-1]
         assert last == f"step-0000000{'60' if wanted else '20'}.safetensors"

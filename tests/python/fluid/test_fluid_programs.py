@@ -1,10 +1,8 @@
 """Programs that are written with sluice.fluid: built, trained, saved, run."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 import sluice.fluid as fluid
@@ -202,8 +200,7 @@ def test_a_script_runs_as_it_is(tmp_path):
         " fetch_list=[y])[0])\n"
         "print(list(paddle.batch(lambda: iter(range(3)), 2)()))\n"
     )
-    run = [sys.executable, "-m", "sluice.fluid", str(script), "one"]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    done = python("-m", "sluice.fluid", script, "one")
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout == "['one'] [12.]\n[[0, 1], [2]]\n"
 
@@ -213,12 +210,7 @@ def test_fluid_is_imported_when_it_is_asked_for():
         "import sys, sluice as sl; assert 'sluice.fluid' not in sys.modules; "
         "print(sl.fluid.__name__)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", text)
     assert (done.stdout, done.stderr) == ("sluice.fluid\n", "")
 
 
@@ -233,13 +225,7 @@ def test_layers_that_are_not_there_are_named():
 def test_paddle_itself_and_the_stand_in(tmp_path):
     (tmp_path / "paddle.py").write_text("")
     text = "import paddle, sluice.fluid.as_paddle"
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    done = python("-c", text, cwd=tmp_path)
     assert done.returncode == 1
     assert "PaddlePaddle itself is imported, from " in done.stderr
 
@@ -250,10 +236,7 @@ def test_a_name_of_paddle_or_a_script_that_is_not_there():
         (["-c", text], "module paddle has no attribute nn"),
         (["-m", "sluice.fluid", "no.py"], "fluid: there is no file no.py\n"),
     ]:
-        done = subprocess.run(
-            [sys.executable, *call], capture_output=True, text=True, check=False
-        )
-        assert error in done.stderr
+        assert error in python(*call).stderr
 
 
 def test_running_something_else():

@@ -8,6 +8,7 @@ import types
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice import tracebacks
@@ -129,9 +130,7 @@ def test_no_frame_of_a_dataclass_is_shown():
 def run(script, **variables):
     environment = {**os.environ, **variables}
     environment.pop("SLUICE_FULL_TRACEBACK", None) if not variables else None
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
-    )
+    done = python("-c", script, env=environment)
     assert done.returncode == 1
     return done.stderr
 

@@ -4,11 +4,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from processes import python
 
 import sluice as sl
 
@@ -40,9 +40,7 @@ train()
 def traced(tmp_path, trace, source=SCRIPT):
     script = tmp_path / "step.py"
     script.write_text(textwrap.dedent(source))
-    return subprocess.run(
-        [sys.executable, script], env={**os.environ, "SLUICE_TRACE": str(trace)},
-        capture_output=True, text=True, timeout=300, check=False)
+    return python(script, env={**os.environ, "SLUICE_TRACE": str(trace)}, timeout=300)
 
 
 def events_of(path):
