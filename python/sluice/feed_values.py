@@ -10,8 +10,6 @@ import numpy as np
 from . import _core
 from .errors import InvalidArgumentError
 
-__all__ = ["as_dtype", "finite", "number"]
-
 
 def number(what: str, value: Any) -> float:
     """Return ``value`` as a float.

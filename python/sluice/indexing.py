@@ -11,8 +11,6 @@ from . import _core, framework
 from .clip import _as
 from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 
-__all__ = ["item"]
-
 _FIRST, _LAST = -(2**63), 2**63 - 1
 
 

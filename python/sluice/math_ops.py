@@ -8,8 +8,6 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["VariableMath"]
-
 # Ops that are faster than a power, and exact.
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
 

@@ -18,8 +18,6 @@ from . import _core
 from .errors import InvalidArgumentError
 from .kernel_outputs import BadOutput, arrays_of, require_all_written
 
-__all__ = ["DeviceArray", "KernelArguments", "kernel", "kernel_arguments"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Keywords that are not attributes.

@@ -11,8 +11,6 @@ from .math_ops import VariableMath
 if TYPE_CHECKING:
     from .framework import Program
 
-__all__ = ["Variable"]
-
 
 class Variable(VariableMath):
     """A variable of a program: a name, with dtype and shape as far as known.

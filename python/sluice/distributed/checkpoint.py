@@ -16,10 +16,6 @@ from .parameters import compare
 from .together import together
 from .world import rank, size
 
-__all__ = [
-    "Checkpoint", "broadcast_parameters", "load_checkpoint", "save_checkpoint",
-]
-
 # Variables added to the persistables, int64 [1], because a safetensors file
 # stores only tensors well.
 _STEP = "checkpoint.step"

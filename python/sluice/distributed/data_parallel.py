@@ -11,8 +11,6 @@ from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Program, Variable, caller_location
 from ..optimizer import Optimizer
 
-__all__ = ["DataParallel"]
-
 
 @checked
 class DataParallel(Shown):

@@ -11,8 +11,6 @@ from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..feed_values import number
 from .together import together
 
-__all__ = ["check_finite"]
-
 
 def check_finite(value: Any, name: str = "the loss") -> None:
     """Find the ranks with a NaN or infinity. All ranks call it together.

@@ -12,8 +12,6 @@ from ..framework import Program
 from .arguments import check_program, check_scope
 from .together import together
 
-__all__ = ["check_parameters"]
-
 _NAMED = 5  # number of variables in a message
 
 

@@ -17,8 +17,6 @@ from .arguments import check_path, integer
 from .together import together
 from .world import rank
 
-__all__ = ["gather_trace"]
-
 _ROUNDS = 20  # of comparing clocks
 
 

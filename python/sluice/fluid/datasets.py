@@ -15,8 +15,6 @@ import numpy as np
 from ..errors import DataLossError, NotFoundError
 from ..framework import created
 
-__all__ = ["DATA_HOME", "MODULES", "download"]
-
 DATA_HOME = os.path.expanduser("~/.cache/paddle/dataset")
 Reader = Callable[[], Iterator[Any]]
 _FEATURES = 13  # of a house

@@ -12,8 +12,6 @@ from .framework import Variable
 from .layer_helper import LayerHelper, layer
 from .simple_layers import LAYERS, assign_value, number_or_tensor
 
-__all__ = ["FORMULAS", "formulas"]
-
 _TEXT = """
 accuracy(input, label, k=1, correct=None, total=None) =
     _accuracy(topk(input, k)[1], label, correct, total)

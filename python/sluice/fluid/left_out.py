@@ -15,8 +15,6 @@ from ..framework import created
 from ..reader import data_generator
 from . import datasets
 
-__all__ = ["LEFT_OUT", "left_out", "modules", "refusing", "stand_in"]
-
 _REASONS = {
     "detection: Sluice has no ops for boxes but layers of its own, "
     "sl.layers.ops.non_max_suppression and sl.layers.py_func": """

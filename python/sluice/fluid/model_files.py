@@ -20,8 +20,6 @@ from . import parameters
 from .executor import LoDTensor, feed_value
 from .translate import BLOCK_OPS, DTYPES, ROWS, Folding, Translation
 
-__all__ = ["Model", "load"]
-
 Path = str | os.PathLike[str]
 
 LOD_TENSOR = 7

@@ -10,8 +10,6 @@ from .. import CPUPlace, _core, device_count
 from .. import CUDAPlace as SluiceCUDAPlace
 from ..display import Shown
 
-__all__ = ["CUDAPlace", "is_compiled_with_cuda", "place_of"]
-
 
 class CUDAPlace(Shown):
     """A CUDA device. Where there is none, executors run on the CPU instead, and

@@ -20,8 +20,6 @@ from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, layer
 from .simple_layers import LAYERS, _tensor
 
-__all__ = ["SCHEDULES"]
-
 _TEXT = """
 noam_decay(d_model, warmup_steps, learning_rate=1.0) = _noam(step(1),
     float(warmup_steps) ** -1.5, learning_rate * float(d_model) ** -0.5)

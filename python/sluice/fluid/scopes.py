@@ -13,8 +13,6 @@ from .. import executor as sluice_executor
 from ..display import Shown
 from .executor import LoDTensor
 
-__all__ = ["Scope", "global_scope", "scope_guard"]
-
 
 class StoredTensor(LoDTensor):
     """The value of a variable, which :meth:`set` replaces in the scope."""

@@ -41,8 +41,6 @@ from .framework import Variable, code_of
 from .layer_helper import LayerHelper
 from .layer_table import TEXT
 
-__all__ = ["LAYERS"]
-
 
 class Argument(NamedTuple):
     """An argument of a layer."""

@@ -17,8 +17,6 @@ from .translate import CODES, DTYPES
 if TYPE_CHECKING:
     from .framework import Block
 
-__all__ = ["Parameter", "Variable", "code_of"]
-
 
 class _Desc:
     """``Variable.desc``: the sizes that a script says a variable has."""

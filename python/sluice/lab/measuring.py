@@ -11,8 +11,6 @@ from sluice import _core, _lab, display, executor
 from sluice.errors import InvalidArgumentError
 from sluice.framework import Program
 
-__all__ = ["compare", "tune"]
-
 Progress = Callable[[int, int, str], Any]
 
 

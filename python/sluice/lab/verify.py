@@ -280,5 +280,3 @@ def run(parsed: argparse.Namespace) -> int:
             json.dump(result.to_json(), file, indent=1)
     return 0 if result else 1
 
-
-__all__ = ["Mistake", "Verdict", "Verification", "add_parser", "run", "verify"]

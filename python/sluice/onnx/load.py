@@ -12,8 +12,6 @@ from ..executor import Executor
 from ..framework import Program
 from .save import save
 
-__all__ = ["Metadata", "Model", "Value", "load"]
-
 
 class Value(NamedTuple):
     """An input or output of a model."""

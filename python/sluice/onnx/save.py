@@ -10,8 +10,6 @@ from .. import _core, executor, framework
 from ..errors import InvalidArgumentError
 from ..framework import Program
 
-__all__ = ["save"]
-
 
 def save(
     program: Program,

@@ -14,8 +14,6 @@ from .environment import (
     is_present,
 )
 
-__all__ = ["chosen", "place_of"]
-
 Provider = str | tuple[str, dict[str, Any]]
 
 

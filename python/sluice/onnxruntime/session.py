@@ -25,8 +25,6 @@ from .values import ModelMetadata, NodeArg
 if TYPE_CHECKING:
     from .. import _lab
 
-__all__ = ["InferenceSession"]
-
 
 class InferenceSession:
     """A loaded model, which many threads can run at once.

@@ -15,8 +15,6 @@ from .. import _core
 from ..display import Shown
 from ..errors import InvalidArgumentError
 
-__all__ = ["Dataset", "IterableDataset", "TensorDataset", "default_collate"]
-
 is_worker = False
 Empty = Callable[[Sequence[int], Any], np.ndarray]
 

@@ -13,8 +13,6 @@ from ..errors import InvalidArgumentError
 from ..feed_values import as_dtype
 from ..framework import Program, Variable
 
-__all__ = ["DataFeeder"]
-
 
 class Feed:
     """The variables that a batch is for, and the checks that it fits."""

@@ -34,8 +34,6 @@ from .samplers import BatchSampler, natural
 if TYPE_CHECKING:
     from .workers import Worker
 
-__all__ = ["DataLoader"]
-
 
 @checked
 class DataLoader(Shown):

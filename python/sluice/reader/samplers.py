@@ -13,8 +13,6 @@ from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..framework import positive
 
-__all__ = ["BatchSampler"]
-
 
 def natural(what: str, value: Any) -> int:
     """Return ``value`` if it is an integer from 0 on, else raise."""

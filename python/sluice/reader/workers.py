@@ -21,8 +21,6 @@ from . import batches
 from .batches import Failure, Maker, failure
 from .memory import Packed, Slot
 
-__all__ = ["WorkerInfo", "get_worker_info"]
-
 # The most tasks in the pipe to a worker. They fit into its buffer, so that the
 # trainer never blocks while it sends one.
 _TASKS = 64
