@@ -59,8 +59,15 @@ _RAGGED = "program.ragged_input", "program.ragged_offsets"
 _KEEPING = {"batch_norm": "Y", "sync_batch_norm": "Y", "data_norm": "Y"}
 # Ops that read rows of several inputs side by side.
 _ROW_BY_ROW = {
-    "concat", "equal", "greater_equal", "greater_than", "less_equal",
-    "less_than", "lod_reset", "not_equal", "sum", "where",
+    "bilinear_tensor_product", "bpr_loss", "center_loss", "concat", "cos_sim",
+    "cross_entropy", "cross_entropy2", "equal", "greater_equal", "greater_than",
+    "gru_unit", "hierarchical_sigmoid", "hinge_loss", "huber_loss",
+    "kldiv_loss", "less_equal", "less_than", "lod_reset", "log_loss",
+    "logical_and", "logical_or", "logical_xor", "lstm_unit",
+    "margin_rank_loss", "nce", "not_equal", "rank_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "smooth_l1_loss", "softmax_with_cross_entropy", "sum",
+    "teacher_student_sigmoid_loss", "where",
 }  # fmt: skip
 
 
