@@ -97,6 +97,7 @@ def load(program: Any, *values: Any, **named: Any) -> Any:
 # Fluid has these names in several of its modules.
 for _name in environment.__all__:
     setattr(framework, _name, globals()[_name])
+layers.core = core
 for _name in ("global_scope", "scope_guard"):
     setattr(executor, _name, globals()[_name])
 for _name in ("load", *program_state.__all__):

@@ -38,6 +38,8 @@ _MODULES = {
     "paddle.fluid.dygraph.base": "sluice.fluid.dygraph",
     "paddle.fluid.dygraph.layers": "sluice.fluid.dygraph",
     "paddle.fluid.dygraph.nn": "sluice.fluid.dygraph",
+    "paddle.fluid.core_avx": "sluice.fluid.core",
+    "paddle.fluid.core_noavx": "sluice.fluid.core",
     "paddle.fluid.compiler": "sluice.fluid.executor",
     "paddle.fluid.data_feeder": "sluice.fluid.readers",
     "paddle.fluid.parallel_executor": "sluice.fluid.executor",

@@ -21,12 +21,12 @@ from .scopes import Scope
 
 __all__ = [
     "AnalysisConfig", "CPUPlace", "CUDAPlace", "EOFException", "EnforceNotMet",
-    "LoDTensor", "PaddleBuf", "PaddleDType", "PaddleTensor", "Predictor",
-    "Scope", "VarDesc", "create_paddle_predictor", "get_cuda_device_count",
-    "is_compiled_with_cuda",
+    "LoDTensor", "LoDTensorArray", "PaddleBuf", "PaddleDType", "PaddleTensor",
+    "Predictor", "Scope", "VarDesc", "create_paddle_predictor",
+    "get_cuda_device_count", "is_compiled_with_cuda",
 ]  # fmt: skip
 
-create_paddle_predictor = create_predictor
+create_paddle_predictor, LoDTensorArray = create_predictor, list
 EnforceNotMet = SluiceError
 
 

@@ -80,7 +80,7 @@ class LoDTensor:
         return f"<LoDTensor: {self.shape()}{lod}>"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.asarray(self._array, dtype)
+        return np.asarray([] if self._array is None else self._array, dtype)
 
 
 def create_lod_tensor(
@@ -296,14 +296,13 @@ class Executor(Shown):
                 arrays become one batch. Without it the program's readers give
                 their next batches.
             fetch_list: variables or names, or one; an array gives a list.
-            feed_var_name: has no effect.
-            fetch_var_name: has no effect.
             scope: where parameters live; the global scope if None.
             return_numpy: whether to return arrays; else :class:`LoDTensor`.
-            use_program_cache: has no effect: plans are always kept.
             return_merged: if False, a result is a list of one: that of the only
                 device.
-            use_prune: has no effect: ops that no fetch needs never run.
+
+        The other arguments have no effect: plans are always kept, and ops that
+        no fetch needs never run.
         """
         if isinstance(program, CompiledProgram):
             program = program.program
@@ -320,7 +319,7 @@ class Executor(Shown):
             if name in values
         }
         shapes = {name: fed for name, fed in shapes.items() if fed}
-        if shapes and not program.trained:
+        if shapes:
             program = program.fed_as(shapes)
         scope = getattr(scope, "sluice", scope) or sluice_executor._scope
         for name in [*values]:

@@ -86,8 +86,8 @@ def create_parameter(helper: LayerHelper, a: Any) -> Variable | None:
 
 @layer("dtype, name=None, persistable=False")
 def create_tensor(helper: LayerHelper, a: Any) -> Variable:
-    """A variable that an op will write, which gives it dtype and shape."""
-    return helper.block.create_var(helper.name, dtype=a.dtype)
+    """A variable whose shape is that of what an op writes or a run feeds."""
+    return helper.block.create_var(helper.name, [-1], a.dtype)
 
 
 @layer("shape, value, dtype, persistable=False, force_cpu=False, name=None")

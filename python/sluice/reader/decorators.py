@@ -23,6 +23,8 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     A reader is a function that returns an iterator over samples. With
     ``drop_last`` a last list that is smaller is left out.
     """
+    if isinstance(batch_size, float) and batch_size.is_integer():
+        batch_size = int(batch_size)  # such as 8 / 1
     size = positive("batch: batch_size", batch_size)
 
     def batches() -> Iterator[list]:
