@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import SluiceError
 from ..framework import append_backward as sluice_backward
-from .framework import Block, Parameter, Variable
+from .framework import Block, Parameter, Program, Variable
 from .layers import assign, reduce_sum, sums
 
 __all__ = ["append_backward", "gradients"]
@@ -64,18 +64,18 @@ def append_backward(
         parameter_list: parameters or names, of which those that are not
             trained are left out; all if None.
         no_grad_set: variables where gradients stop.
-        callbacks: has no effect.
-        checkpoints: has no effect.
+        callbacks, checkpoints: have no effect.
     """
     program = loss.block.program
     pairs: Any = []
-    with program.optimizing(), untrained(parameter_list):
-        pairs = sluice_backward(
-            loss.value,
-            trained(loss.block, parameter_list),
-            names_of(no_grad_set),
-        )
-    program.trained = True
+    chosen, stops = names_of(parameter_list), names_of(no_grad_set)
+
+    def again(copy: Program) -> None:
+        append_backward(copy.block0.var(loss.name), chosen, stops)
+
+    with program.training(again), untrained(parameter_list):
+        found = trained(loss.block, chosen)
+        pairs = sluice_backward(loss.value, found, stops)
     block = loss.block
     return [(block.var(p.name), block.adopt(g)) for p, g in pairs]
 

@@ -96,8 +96,7 @@ class While(Shown):
 
     Args:
         cond: the variable, which the block must write.
-        is_test: has no effect.
-        name: has no effect.
+        is_test, name: have no effect.
     """
 
     def __init__(

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import unique_name
 from ..display import Shown
-from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ..errors import InvalidArgumentError, NotFoundError
 from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
 from ..framework import created
@@ -339,7 +339,9 @@ class Program:
         self.sluice = SluiceProgram()
         self.translation = Translation(self.sluice)
         self.role = "forward"
-        self.trained = False
+        # What appends gradients and updates, which are no ops of Fluid: the
+        # number of ops before it, which names were counted, and a function.
+        self.steps: list[tuple[int, Any, Callable[[Program], Any]]] = []
         # Where ops of a block go that is being written; None outside of any.
         self.recorded: list[Operator] | None = None
         self.feeds: list[tuple[str, Any, int, int]] = []
@@ -407,73 +409,87 @@ class Program:
 
     _lr_schedule_guard = optimizing
 
+    @contextlib.contextmanager
+    def training(self, again: Callable[[Program], Any]) -> Iterator[None]:
+        """The block appends gradients or updates, as ``again`` does to a
+        copy, there under the same names.
+        """
+        names = dict(unique_name._counts), unique_name._begin
+        with self.optimizing():
+            yield
+        self.steps.append((len(self.block0.ops), names, again))
+
+    def _train(self, other: Program, names: Any, again: Any) -> None:
+        """Repeat a step of another program, of which this is a copy so far."""
+        for name, variable in self.block0.vars.items():
+            theirs = other.translation.find(name)
+            if theirs is not None and self.translation.find(name) is not None:
+                variable.stop_gradient = theirs.stop_gradient
+        outer, _ = unique_name.switch((dict(names[0]), names[1]))
+        try:
+            again(self)
+        finally:
+            unique_name.switch(outer)
+
     def _optimized_guard(self, param_and_grads: Any) -> Any:
         """:meth:`optimizing`, by Fluid's name for updates of parameters."""
         return self.optimizing()
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy; for tests of the ops before the optimizer's, with is_test."""
-        if not for_test and self.trained:
-            raise UnimplementedError(
-                "clone: a program with an optimizer can be cloned for tests "
-                f"only{created()}",
-                "fluid.clone",
-            )
-        made = Program()
-        made.random_seed = self.random_seed
-        with sluice_guard(made.sluice):
-            return made.take(self, self.block0.ops, for_test)
+        return self._copied(self.block0.ops, for_test)
 
     def _prune(self, targets: Any) -> Program:
         """A copy with the ops that the targets depend on."""
         from .io import _needed
 
-        made, names = Program(), [*_names({"": targets})[""]]
-        with sluice_guard(made.sluice):
-            return made.take(self, _needed(self.block0.ops, names), False)
+        names = [*_names({"": targets})[""]]
+        return self._copied(_needed(self.block0.ops, names), False)
 
     def fed_as(self, shapes: Mapping[str, tuple[Any, int]]) -> Program:
         """A copy whose inputs have other shapes and levels: Fluid takes what is
         fed.
         """
-        key = (*sorted(shapes.items()), len(self.block0.ops))
+        ops = self.block0.ops
+        key = (*sorted(shapes.items()), len(ops), len(self.steps))
         if key not in self._fed:
             if len(self._fed) == MOST_SHAPES:
                 self._fed.clear()
-            made = self._fed[key] = Program()
-            made.random_seed = self.random_seed
-            with sluice_guard(made.sluice):
-                made.take(self, self.block0.ops, False, shapes)
+            self._fed[key] = self._copied(ops, False, shapes)
         return self._fed[key]
 
-    def take(
-        self,
-        other: Program,
-        ops: Sequence[Operator],
-        for_test: bool,
-        shapes: Mapping[str, Any] | None = None,
+    def _copied(
+        self, ops: Sequence[Operator], for_test: bool, shapes: Any = None
     ) -> Program:
-        """Declare the variables of another program and append its ops."""
-        for name, sizes, code, levels in other.feeds:
+        """The variables of this program, and the ops, in a new one."""
+        made = Program()
+        block = made.block0
+        made.random_seed = self.random_seed
+        for name, sizes, code, levels in self.feeds:
             sizes, levels = (shapes or {}).get(name, (sizes, levels))
-            self.block0.data(name, sizes, code, levels)
-        for name, (shape, code, trained) in other.stored.items():
-            self.block0.persistable(name, shape, code, trained)
-        self.readers = list(other.readers)
-        self.sluice._param_attrs.update(other.sluice._param_attrs)
-        for name, (dtype, capacity) in other.translation.arrays.items():
-            self.translation.new_array(name, dtype, capacity)
-        for op in ops:
-            if op.role != "forward" and for_test:
-                continue
-            self.role = op.role
-            op = op.tested() if for_test else op
-            if op.is_loop:
-                self.block0.append_region(op)
-                continue
-            self.block0.append_op(op.type, op.inputs, op.outputs, op.attrs)
-        self.role = "forward"
-        return self
+            block.data(name, sizes, code, levels)
+        for name, given in self.stored.items():
+            block.persistable(name, *given)
+        made.readers = list(self.readers)
+        made.sluice._param_attrs.update(self.sluice._param_attrs)
+        whole = ops is self.block0.ops and not for_test
+        steps = list(self.steps) if whole else []
+        with sluice_guard(made.sluice):
+            for name, given in self.translation.arrays.items():
+                made.translation.new_array(name, *given)
+            for at in range(len(ops) + 1):
+                while steps and steps[0][0] == at:
+                    made._train(self, *steps.pop(0)[1:])
+                if at == len(ops) or (ops[at].role != "forward" and for_test):
+                    continue
+                made.role = ops[at].role
+                op = ops[at].tested() if for_test else ops[at]
+                if op.is_loop:
+                    block.append_region(op)
+                else:
+                    block.append_op(op.type, op.inputs, op.outputs, op.attrs)
+                made.role = "forward"
+        return made
 
     def __repr__(self) -> str:
         ops = len(self.block0.ops)

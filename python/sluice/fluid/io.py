@@ -269,11 +269,10 @@ def save_inference_model(
         dirname: the folder; it is made if there is none.
         feeded_var_names: the inputs, in their order; a name or several.
         target_vars: the outputs; a variable or several.
-        executor: has no effect.
+        executor, export_for_deployment: have no effect.
         main_program: the default main program if None.
         model_filename: ``"__model__"`` if None.
         params_filename: a file of all parameters; a file each if None.
-        export_for_deployment: has no effect.
         program_only: whether to leave the parameters out.
 
     Returns:
@@ -337,10 +336,9 @@ def load_inference_model(
 
     Args:
         dirname: the folder.
-        executor: has no effect.
+        executor, pserver_endpoints: have no effect.
         model_filename: ``"__model__"`` if None.
         params_filename: a file of all parameters; a file each if None.
-        pserver_endpoints: has no effect.
 
     Returns:
         The program, the names of its inputs, and the variables of its outputs.

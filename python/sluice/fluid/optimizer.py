@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,6 +44,8 @@ class _Optimizer:
     ) -> None:
         self._parameters = parameter_list
         self._steps: dict[Any, Any] = {}  # of dygraph, see _step
+        # Rates that scripts set, by program.
+        self._learning_rate_map: dict[Program, Variable] = {}
         self._rate = named.get("learning_rate", next(iter(values), None))
         values = tuple(_value(each) for each in values)
         if "learning_rate" in named:
@@ -57,9 +59,10 @@ class _Optimizer:
         self, program: Program | None = None
     ) -> Variable | None:
         """The learning rate as a variable; None before ``minimize``."""
-        if isinstance(self._rate, Variable):
-            return self._rate
         program = default_main_program() if program is None else program
+        given = self._learning_rate_map.get(program, self._rate)
+        if isinstance(given, Variable):
+            return given
         rates = self._made._rates.items()
         for (uid, _, factor), rate in rates:
             if uid == program.sluice.uid and factor == 1:
@@ -84,7 +87,15 @@ class _Optimizer:
         """Append the updates of parameters by what :meth:`backward` gives."""
         program = params_grads[0][0].block.program
         pairs = [(param.value, grad.value) for param, grad in params_grads]
-        with program.optimizing():
+        names = [(param.name, grad.name) for param, grad in params_grads]
+        rate = self._take_rate(program)
+
+        def again(copy: Program) -> None:
+            self._rate, var = rate, copy.block0.var
+            with program_guard(copy, _scratch(copy)):
+                self.apply_gradients([(var(p), var(g)) for p, g in names])
+
+        with program.training(again):
             startup = default_startup_program().sluice
             return self._made.apply_gradients(pairs, startup)
 
@@ -115,22 +126,34 @@ class _Optimizer:
             return [], self._step(program, parameter_list or self._parameters)
         if grad_clip is not None:
             self._made.grad_clip = grad_clip
-        chosen = parameter_list or self._parameters
+        chosen = names_of(parameter_list or self._parameters)
+        stops, rate = names_of(no_grad_set), self._take_rate(program)
+
+        def again(copy: Program) -> None:
+            self._rate = rate
+            same = copy.block0.var(loss.name)
+            self.minimize(same, _scratch(copy), chosen, stops)
+
         ops, pairs = [], []
         with (
             sluice_guard(program.sluice, startup.sluice),
-            program.optimizing(),
+            program.training(again),
             untrained(chosen),
         ):
+            found = trained(loss.block, chosen)
             ops, pairs = self._made.minimize(
-                loss.value,
-                startup.sluice,
-                trained(loss.block, chosen),
-                names_of(no_grad_set),
+                loss.value, startup.sluice, found, stops
             )
-        program.trained = True
         block = program.global_block()
         return ops, [(block.var(p.name), block.adopt(g)) for p, g in pairs]
+
+    def _take_rate(self, program: Program) -> Any:
+        """Let a learning rate that is a variable be that of the program."""
+        rate = self._rate = self._learning_rate_map.get(program, self._rate)
+        if isinstance(rate, Variable):
+            made = getattr(self._made, "inner_optimizer", self._made)
+            made.learning_rate = program.block0.var(rate.name).value
+        return rate
 
     def _step(self, eager: Any, parameters: Any) -> list[Any]:
         """Update parameters of layers by their gradients, by a program that
@@ -212,6 +235,14 @@ class _Adadelta(sluice_optimizer.Adadelta):
         return program.append_op("fill_constant", attrs=attrs)["Out"]
 
 
+def _scratch(program: Program) -> Program:
+    """A startup program of a copy, whose variables have their values."""
+    made = Program()
+    for name, given in program.stored.items():
+        made.block0.persistable(name, *given)
+    return made
+
+
 def _value(rate: Any) -> Any:
     if isinstance(rate, PiecewiseDecay):
         return rate.rate()
@@ -243,10 +274,8 @@ class LookaheadOptimizer(_Optimizer):
     def __init__(
         self, inner_optimizer: _Optimizer, alpha: float = 0.5, k: int = 5
     ) -> None:
-        self._parameters = inner_optimizer._parameters
-        self._rate = inner_optimizer._rate
-        inner = inner_optimizer._made
-        self._made = sluice_optimizer.Lookahead(inner, alpha, k)
+        vars(self).update(vars(inner_optimizer))
+        self._made = sluice_optimizer.Lookahead(self._made, alpha, k)
 
 
 class RecomputeOptimizer(_Optimizer):
@@ -255,8 +284,7 @@ class RecomputeOptimizer(_Optimizer):
     """
 
     def __init__(self, optimizer: _Optimizer) -> None:
-        self._parameters, self._rate = optimizer._parameters, optimizer._rate
-        self._made = optimizer._made
+        vars(self).update(vars(optimizer))
 
     def _set_checkpoints(self, checkpoints: Any) -> None:
         """Nothing: everything is kept."""
@@ -269,13 +297,17 @@ class RecomputeOptimizer(_Optimizer):
 
 
 @contextlib.contextmanager
-def _appending() -> Iterator[None]:
+def _appending(make: Callable[[], Any]) -> Iterator[None]:
     """What averages append goes to the default programs."""
+
+    def again(copy: Program) -> None:
+        with program_guard(copy, _scratch(copy)), _appending(make):
+            make()
+
     program = default_main_program()
     startup = default_startup_program().sluice
-    with sluice_guard(program.sluice, startup), program.optimizing():
+    with sluice_guard(program.sluice, startup), program.training(again):
         yield
-    program.trained = True
 
 
 class _Average(Shown):
@@ -297,12 +329,18 @@ class ExponentialMovingAverage(_Average):
 
     def __init__(self, decay: float = 0.999, thres_steps: Any = None,
                  name: str | None = None) -> None:  # fmt: skip
-        kind = sluice_optimizer.ExponentialMovingAverage
-        self._made = kind(decay, _value(thres_steps), name)
+        self._given = decay, thres_steps
+        self._made = self._make(name)
+
+    def _make(self, name: str | None) -> Any:
+        decay, steps = self._given
+        if isinstance(steps, Variable):
+            steps = default_main_program().block0.var(steps.name).value
+        return sluice_optimizer.ExponentialMovingAverage(decay, steps, name)
 
     def update(self) -> None:
         """Append the averaging of all parameters of the main program."""
-        with _appending():
+        with _appending(lambda: self._make(self._made.name).update()):
             self._made.update()
 
 
@@ -313,11 +351,13 @@ class ModelAverage(_Average):
                  min_average_window: int = 10000,
                  max_average_window: int = 10000, regularization: Any = None,
                  name: str | None = None) -> None:  # fmt: skip
-        least, most = min_average_window, max_average_window
-        with _appending():
-            self._made = sluice_optimizer.ModelAverage(
-                average_window_rate, least, most, name
-            )
+        def make() -> Any:
+            least, most = min_average_window, max_average_window
+            rate, kind = average_window_rate, sluice_optimizer.ModelAverage
+            return kind(rate, least, most, name)
+
+        with _appending(make):
+            self._made = make()
 
 
 __getattr__ = refusing(

@@ -96,12 +96,11 @@ class PyReader(Shown):
 
     Args:
         feed_list: the inputs.
-        capacity: has no effect: batches are made when they are asked for.
-        use_double_buffer: has no effect.
         iterable: whether to iterate over the reader and feed what it gives.
         return_list: whether batches are lists instead of dicts.
-        use_multiprocess: has no effect.
-        drop_last: has no effect: there is one device.
+
+    The other arguments have no effect: batches are made when they are asked
+    for, for one device.
     """
 
     def __init__(

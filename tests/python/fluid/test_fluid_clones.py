@@ -138,3 +138,56 @@ def test_training_goes_on_from_saved_states(kind, tmp_path):
         exe.run(fluid.default_startup_program())
         fluid.io.load_persistables(exe, str(tmp_path))
         assert losses() == wanted
+
+
+def trained(sizes, how):
+    """Losses of steps with an optimizer, a decay, a schedule and averages."""
+    ids = fluid.data("ids", [None, sizes, 1], "int64")
+    hidden = layers.reduce_mean(layers.embedding(ids, [9, 4]), 1)
+    loss = layers.mean(layers.square(layers.fc(hidden, 1) - 1.0))
+    rate = layers.piecewise_decay([2], [0.1, 0.05])
+    optimizer = fluid.optimizer.Adam(0.7 if how == "map" else rate)
+    optimizer = fluid.optimizer.LookaheadOptimizer(optimizer, k=2)
+    program = fluid.default_main_program()
+    if how == "map":
+        optimizer._learning_rate_map[program] = rate
+    if how == "two":
+        optimizer.apply_gradients(optimizer.backward(loss))
+    else:
+        optimizer.minimize(loss)
+    for weight in program.all_parameters():
+        with program._optimized_guard(weight):
+            layers.assign(weight * 0.9, weight)
+    average = fluid.optimizer.ExponentialMovingAverage(0.5)
+    average.update()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    run = program.clone().clone() if how == "clone" else program
+    feeds = [np.arange(2 * n).reshape(2, n, 1) % 9 for n in (5, 7, 5, 3)]
+    losses = [
+        exe.run(run, {"ids": each}, [loss.name])[0].item() for each in feeds
+    ]
+    with average.apply(exe):
+        return losses, np.array(fluid.global_scope()["fc_0.w_0"]).tolist()
+
+
+@pytest.mark.parametrize("how", ["one", "two", "map", "clone"])
+def test_training_takes_rows_of_other_sizes_than_declared(how):
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.core.Scope()),
+        fluid.unique_name.guard(),
+    ):
+        wanted = trained(None, "one")
+    assert trained(5, how) == wanted
+
+
+def test_a_copy_stops_gradients_where_the_program_does():
+    x = layers.data("x", [4])
+    x.stop_gradient = False
+    y = layers.scale(x, 2.0)
+    y.stop_gradient = True
+    loss = layers.reduce_sum(x * y)
+    (grad,) = fluid.gradients(loss, x)
+    clone = fluid.default_main_program().clone()
+    assert run([grad.name], ONES, clone)[0].tolist() == [[2.0] * 4] * 2

@@ -482,3 +482,47 @@ def test_values_of_layers_at_once():
         layers.data("x", [2]).numpy()
     with pytest.raises(sl.errors.FailedPreconditionError, match="inside of fluid"):
         fluid.dygraph.to_variable(x)
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [
+        ("cross_entropy", "int64"), ("softmax_with_cross_entropy", "int64"),
+        ("bpr_loss", "int64"), ("log_loss", "float32"),
+        ("sigmoid_cross_entropy_with_logits", "float32"),
+        ("smooth_l1", "float32"), ("teacher_student_sigmoid_loss", "float32"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("level", ["x", "y"])
+def test_a_loss_of_rows_of_which_one_side_has_lod(name, dtype, level):
+    width = 3 if dtype == "int64" else 1
+    feed = {
+        "x": np.linspace(0.1, 0.9, 4 * width, dtype="float32").reshape(4, -1),
+        "y": np.array([[1], [0], [1], [1]], dtype),
+    }
+    exe, found = fluid.Executor(), []
+    for lod in [None, [[3, 1]]]:
+        with fluid.program_guard(fluid.Program()):
+            x, y = (
+                layers.data(
+                    n, [feed[n].shape[1]], dtype=feed[n].dtype.name,
+                    lod_level=int(n == level and lod is not None),
+                )
+                for n in "xy"
+            )  # fmt: skip
+            loss = layers.mean(getattr(layers, name)(x, y))
+            if lod:
+                feed[level] = fluid.create_lod_tensor(feed[level], lod)
+            found += exe.run(feed=feed, fetch_list=loss)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+def test_what_create_tensor_makes_may_be_fed():
+    a, b = (layers.create_tensor("int64", name) for name in "ab")
+    made = layers.sum([a, b])
+    for value in np.int64([3, 2]), np.int64([[3, 2]]):
+        (out,) = run(made, a=value, b=value)
+        assert out.tolist() == (value * 2).tolist()
+    assert layers.core.LoDTensorArray is list and layers.core is fluid.core
+    batches = list(fluid.io.batch(lambda: range(3), batch_size=4 / 2)())
+    assert batches == [[0, 1], [2]]

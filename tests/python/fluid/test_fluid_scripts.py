@@ -93,7 +93,8 @@ def test_a_feeder_says_what_does_not_fit():
 NAMES = """
 import sluice.fluid.as_paddle
 import paddle, paddle.fluid as fluid, paddle.dataset.conll05
-import paddle.fluid.proto.framework_pb2, paddle.fluid.core_avx
+import paddle.fluid.proto.framework_pb2
+from paddle.fluid.core_avx import PaddleTensor
 import paddle.fluid.incubate.data_generator as dg, paddle.fluid.layers.nn as nn
 import paddle.fluid.nets, paddle.fluid.profiler, paddle.fluid.initializer as init
 from paddle.fluid.layers.control_flow import While
