@@ -55,13 +55,14 @@ class NanCheck : public WriteCheck {
       return;
     }
     for (const int slot : op.outputs) {
-      const int64_t element = First(Find::kNotFinite, OnHost(tensors[slot]));
+      const Tensor output = OnHost(tensors[slot]);
+      const int64_t element = First(Find::kNotFinite, output);
       SLUICE_ENFORCE(element < 0, ErrorCode::kInternal, "run.not_finite",
-                     "{}: element {} of output {} ({} {} at {}) is not finite, "
-                     "although all inputs are",
+                     "{}: element {} of output {} ({} {} at {}) is {}, "
+                     "although all inputs are finite",
                      op.arguments.op, element, plan.slots()[slot].var,
-                     plan.slots()[slot].dtype, plan.slots()[slot].dims,
-                     op.place);
+                     output.dtype(), output.dims(), op.place,
+                     First(Find::kNaN, output) == element ? "NaN" : "infinite");
     }
   }
 
