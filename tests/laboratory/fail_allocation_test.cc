@@ -1,5 +1,3 @@
-#include <stdexcept>
-
 #include "tests/framework/small_digits.h"
 #include "tests/testing/allocation_sweep.h"
 #include <gtest/gtest.h>
@@ -17,16 +15,6 @@ struct SmallDigitsRun {
   Feeds feeds = SmallDigitsFeeds();
   Fetches fetches = {vars.distance, vars.correct};
 };
-
-void Sweep(FunctionRef<void()> job, int64_t stride = 1) {
-  const AllocationSweep sweep = SweepAllocationFailures(job, stride);
-  EXPECT_GT(sweep.allocations, 0);
-  EXPECT_GT(sweep.refused, 0);
-}
-
-void RequireTrue(bool right) {
-  if (!right) throw std::logic_error("a wrong result");
-}
 
 TEST(FailAllocationOfTheLaboratory, WhileARunIsProfiled) {
   const SmallDigitsRun run;

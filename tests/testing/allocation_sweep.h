@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
 
 #include "sluice/platform/function_ref.h"
 
@@ -21,5 +24,18 @@ struct AllocationSweep {
 //  - nothing has leaked then: neither objects nor memory of any place.
 AllocationSweep SweepAllocationFailures(FunctionRef<void()> job,
                                         int64_t stride = 1);
+
+// The same, and fails the test unless the job allocates, and a failure of that
+// became a named error.
+inline void Sweep(FunctionRef<void()> job, int64_t stride = 1) {
+  const AllocationSweep sweep = SweepAllocationFailures(job, stride);
+  EXPECT_GT(sweep.allocations, 0);
+  EXPECT_GT(sweep.refused, 0);
+}
+
+// For jobs.
+inline void RequireTrue(bool right) {
+  if (!right) throw std::logic_error("a wrong result");
+}
 
 }  // namespace sluice::testing

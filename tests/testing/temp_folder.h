@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -21,6 +22,18 @@ class TempFolder {
   ~TempFolder() { std::filesystem::remove_all(path_); }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
+
+  std::string path() const { return path_.string(); }
+
+  // All that is in the folder, but for hidden files.
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      const std::string name = entry.path().filename().string();
+      if (name[0] != '.') names.push_back(name);
+    }
+    return names;
+  }
 
   std::string File(const std::string& name) const {
     return (path_ / name).string();

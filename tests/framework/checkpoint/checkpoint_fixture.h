@@ -2,12 +2,11 @@
 
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/testing/expect_error.h"
-#include <dirent.h>
+#include "tests/testing/temp_folder.h"
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,9 +23,6 @@ inline Tensor Floats(const DDim& dims, const std::vector<float>& values) {
 class CheckpointTest : public ::testing::Test {
  protected:
   CheckpointTest() {
-    char name[] = "/tmp/sluice_checkpoint_XXXXXX";
-    folder_ = mkdtemp(name);
-    path_ = folder_ + "/model.safetensors";
     program_.Data("x", DType::kFloat32, {2});
     program_.Persistable("b", DType::kFloat32, {3});
     program_.Persistable("w", DType::kFloat64, {2, 2});
@@ -34,12 +30,6 @@ class CheckpointTest : public ::testing::Test {
     program_.Persistable("flag", DType::kBool, {1});
     program_.Persistable("none", DType::kFloat32, {0, 4});
     Fill(&scope_, 1);
-  }
-  ~CheckpointTest() override {
-    for (const std::string& name : Names()) {
-      std::remove((folder_ + "/" + name).c_str());
-    }
-    rmdir(folder_.c_str());
   }
 
   static void Set(Scope* scope, const char* name, const Tensor& value) {
@@ -65,21 +55,8 @@ class CheckpointTest : public ::testing::Test {
     }
     return text;
   }
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
-    DIR* directory = opendir(folder_.c_str());
-    while (const dirent* entry = readdir(directory)) {
-      if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-    }
-    closedir(directory);
-    return names;
-  }
-  std::string Bytes() const {
-    std::ifstream file(path_, std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::vector<std::string> Names() const { return temp_.Names(); }
+  std::string Bytes() const { return ReadFile(path_); }
   void Write(const std::string& bytes) const {
     std::remove(path_.c_str());  // faster than to cut it off
     std::ofstream(path_, std::ios::binary) << bytes;
@@ -97,8 +74,9 @@ class CheckpointTest : public ::testing::Test {
     EXPECT_EQ(scope_.LocalVarNames().size(), count);
   }
 
-  std::string folder_;
-  std::string path_;
+  TempFolder temp_;
+  std::string folder_ = temp_.path();
+  std::string path_ = folder_ + "/model.safetensors";
   Program program_;
   Scope scope_;
 };

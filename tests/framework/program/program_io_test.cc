@@ -8,7 +8,7 @@
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
-#include <dirent.h>
+#include "tests/testing/temp_folder.h"
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -370,28 +370,9 @@ TEST(ProgramIoTest, NoFileEndsTheProcess) {
 
 class ProgramFileTest : public ::testing::Test {
  protected:
-  ProgramFileTest() {
-    char name[] = "/tmp/sluice_program_XXXXXX";
-    folder_ = mkdtemp(name);
-    path_ = folder_ + "/model.slp";
-  }
-  ~ProgramFileTest() override {
-    for (const std::string& name : Names()) {
-      std::remove((folder_ + "/" + name).c_str());
-    }
-    rmdir(folder_.c_str());
-  }
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
-    DIR* directory = opendir(folder_.c_str());
-    while (const dirent* entry = readdir(directory)) {
-      if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-    }
-    closedir(directory);
-    return names;
-  }
-  std::string folder_;
-  std::string path_;
+  testing::TempFolder temp_;
+  std::string folder_ = temp_.path();
+  std::string path_ = folder_ + "/model.slp";
 };
 
 TEST_F(ProgramFileTest, SavesAndLoads) {
@@ -401,7 +382,7 @@ TEST_F(ProgramFileTest, SavesAndLoads) {
   VariableSettings loaded;
   EXPECT_EQ(ToString(LoadProgram(path_, &loaded)), ToString(program));
   EXPECT_EQ(loaded, settings);
-  EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
+  EXPECT_EQ(temp_.Names(), std::vector<std::string>{"model.slp"});
 }
 
 TEST_F(ProgramFileTest, ReplacesAFileAsAWhole) {
@@ -436,7 +417,7 @@ TEST_F(ProgramFileTest, NamesAFileThatCannotBeWritten) {
   mkdir(path_.c_str(), 0700);
   ExpectError(ErrorCode::kInvalidArgument, "file.not_regular", {path_},
               [&] { SaveProgram(Program(), path_); });
-  EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
+  EXPECT_EQ(temp_.Names(), std::vector<std::string>{"model.slp"});
 }
 
 TEST_F(ProgramFileTest, RefusesPathsWithAZeroByte) {

@@ -16,18 +16,6 @@
 namespace sluice::testing {
 namespace {
 
-// Checks all tasks: at least one failure was survived, and at least one became
-// a named error.
-void Sweep(FunctionRef<void()> job, int64_t stride = 1) {
-  const AllocationSweep sweep = SweepAllocationFailures(job, stride);
-  EXPECT_GT(sweep.allocations, 0);
-  EXPECT_GT(sweep.refused, 0);
-}
-
-void RequireTrue(bool right) {
-  if (!right) throw std::logic_error("a wrong result");
-}
-
 // Lists and strings in the caller's line may also fail to allocate.
 template <typename Lines>
 void UserLines(const Lines& lines) {

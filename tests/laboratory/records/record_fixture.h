@@ -1,12 +1,11 @@
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/testing/temp_folder.h"
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,25 +59,14 @@ struct RecordFileContent {
 // A temporary folder, and a path in it.
 class RecordTest : public ::testing::Test {
  protected:
-  RecordTest() {
-    char name[] = "/tmp/sluice_records_XXXXXX";
-    folder_ = mkdtemp(name);
-    path_ = folder_ + "/records.jsonl";
-  }
-  ~RecordTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Bytes() const {
-    std::ifstream file(path_, std::ios::binary);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::string Bytes() const { return ReadFile(path_); }
   void Write(const std::string& bytes) const {
     std::ofstream(path_, std::ios::binary) << bytes;
   }
 
-  std::string folder_;
-  std::string path_;
+  TempFolder temp_;
+  std::string folder_ = temp_.path();
+  std::string path_ = folder_ + "/records.jsonl";
 };
 
 }  // namespace sluice::testing

@@ -141,23 +141,27 @@ TEST(PlanConv2dGemm, ThreadsShareTheInputsGradientOfOneImage) {
   }
 }
 
+// The gradient of the input is that of the direct form, for any threads.
+void ExpectDirectGradInput(const Conv2dGeometry& g) {
+  const auto w = Conv2dGemmNumbers(g.filter_size());
+  const auto y = Conv2dGemmNumbers(g.output_size());
+  std::vector<float> want(g.input_size());
+  Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
+  AddBias(g, &want);
+  const std::vector<float> one = AllDirections(g, 1);
+  EXPECT_EQ(AllDirections(g, 5), one);
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(one[y.size() + i], want[i], 2e-3)
+        << g.kernel_w << " " << g.groups << " " << g.n << " " << i;
+  }
+}
+
 TEST(Conv2dGemm, ManyChannelsAgreeWithTheDirectFormForAnyThreads) {
   for (const bool nhwc : {false, true}) {
     for (const int64_t kernel : {1, 3}) {
       for (const int64_t groups : {1, 2}) {
         for (const int64_t n : {1, 3}) {
-          const Conv2dGeometry g = ManyChannels(n, kernel, groups, nhwc);
-          const auto w = Conv2dGemmNumbers(g.filter_size());
-          const auto y = Conv2dGemmNumbers(g.output_size());
-          std::vector<float> want(g.input_size());
-          Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
-          AddBias(g, &want);
-          const std::vector<float> one = AllDirections(g, 1);
-          EXPECT_EQ(AllDirections(g, 5), one);
-          for (size_t i = 0; i < want.size(); ++i) {
-            ASSERT_NEAR(one[y.size() + i], want[i], 2e-3)
-                << nhwc << kernel << groups << n << " " << i;
-          }
+          ExpectDirectGradInput(ManyChannels(n, kernel, groups, nhwc));
         }
       }
     }
@@ -204,17 +208,7 @@ TEST(Conv2dGemm, WindowsSideBySideAgreeWithTheDirectForm) {
         const auto plan =
             PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 1);
         EXPECT_TRUE(plan.once);
-        const auto w = Conv2dGemmNumbers(g.filter_size());
-        const auto y = Conv2dGemmNumbers(g.output_size());
-        std::vector<float> want(g.input_size());
-        Conv2dDirectGradInput(g, w.data(), y.data(), want.data());
-        AddBias(g, &want);
-        const std::vector<float> one = AllDirections(g, 1);
-        EXPECT_EQ(AllDirections(g, 5), one);
-        for (size_t i = 0; i < want.size(); ++i) {
-          ASSERT_NEAR(one[y.size() + i], want[i], 2e-3)
-              << size << groups << n << " " << i;
-        }
+        ExpectDirectGradInput(g);
         g.in_h += 1;  // a row that no window covers
         EXPECT_FALSE(
             PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 1)
