@@ -17,15 +17,24 @@ class BadOutput(Exception):
 _PATTERNS = 0xFA, 0xA5
 
 
+def plain(value: Any, dtype: np.dtype) -> np.ndarray:
+    """The array of ``value``; BadOutput if ``dtype`` would lose what it has."""
+    array = np.asarray(value)
+    if np.ma.is_masked(value):
+        raise BadOutput("gave a masked array; fill it by filled(value)")
+    if array.dtype.kind not in "biufV":
+        raise BadOutput(f"gave {array.dtype}, expected numbers for {dtype}")
+    return array
+
+
 class _Exact(np.ndarray):
     """An output that refuses numbers which its dtype would change."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self.dtype.kind in "iub":
-            given = np.asarray(value)
-            numbers = given.dtype.kind in "iubf"
+        given = plain(value, self.dtype)
+        if self.dtype.kind in "iub" and given.dtype.kind != "V":
             with np.errstate(invalid="ignore"):
-                if numbers and (given.astype(self.dtype) != given).any():
+                if (given.astype(self.dtype) != given).any():
                     raise BadOutput(
                         f"wrote {given.dtype} into out, which is {self.dtype} "
                         "and cannot hold it; convert it by astype"
@@ -52,7 +61,8 @@ def arrays_of(inputs: list[Any], outputs: list[Any]) -> list[Any]:
 def _left(array: Any, pattern: int) -> Any:
     """The elements that consist of these bytes only."""
     size = array.dtype.itemsize
-    return (array.reshape(-1).view("uint8").reshape(-1, size) == pattern).all(1)
+    number = int.from_bytes(bytes([pattern] * size), "little")
+    return array.reshape(-1).view(f"u{size}") == number
 
 
 def require_all_written(
@@ -65,7 +75,7 @@ def require_all_written(
     unwritten = [np.ones(array.size, bool) for array in arrays]
     for pattern in _PATTERNS:
         for array in arrays:
-            array.reshape(-1).view("uint8")[...] = pattern
+            array.reshape(-1).view("uint8").fill(pattern)
         write([x.view(_Exact) if _is_array(x) else x for x in outputs])
         for mask, array in zip(unwritten, arrays, strict=True):
             mask &= _left(array, pattern)

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _core
 from .errors import InvalidArgumentError
-from .kernel_outputs import BadOutput, arrays_of, require_all_written
+from .kernel_outputs import BadOutput, arrays_of, plain, require_all_written
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -101,9 +101,8 @@ def kernel(
     attributes, by name. It returns one array for each output, or a tuple of
     them; it may return None for an output that is not requested. Instead of
     returning, it may have a parameter ``out`` and write into it: an array, or a
-    tuple with one for each output, None if the output is not requested. The
-    first call for each shape checks that all of ``out`` was written, and may be
-    repeated for that.
+    tuple with one for each output, None if the output is not requested. Each
+    call checks that all of ``out`` was written, and may be repeated for that.
 
     At ``place="cuda"`` the arrays are :class:`DeviceArray`; the function needs
     the parameters ``out`` and ``stream`` (a cudaStream_t), and enqueues.
@@ -263,7 +262,6 @@ class _Call:
         self._outputs = [output["name"] for output in schema["outputs"]]
         keywords = _keywords(schema, function, variant)
         self._wants_out = _OUT in keywords
-        self._tried: set[Any] = set()  # shapes and dtypes of outputs
         self._wants_stream = _STREAM in keywords
         self.attributes = [k for k in keywords if k not in (_OUT, _STREAM)]
         if kind != "cpu" and not (self._wants_out and self._wants_stream):
@@ -286,14 +284,8 @@ class _Call:
         if not self._wants_out:
             self._store(self._function(*inputs, **attributes), outputs)
             return
-        arrays = arrays_of(inputs, outputs)
-        signature = tuple((array.shape, array.dtype) for array in arrays)
-        if not arrays or signature in self._tried:
-            self._write(inputs, attributes, outputs)
-        else:
-            write = functools.partial(self._write, inputs, attributes)
-            require_all_written(write, outputs, arrays)
-            self._tried.add(signature)
+        write = functools.partial(self._write, inputs, attributes)
+        require_all_written(write, outputs, arrays_of(inputs, outputs))
 
     def _write(
         self, inputs: list[Any], attributes: dict[str, Any], outputs: list[Any]
@@ -341,7 +333,7 @@ class _Call:
 def _copy(name: str, value: Any, output: Any) -> None:
     if value is None:
         raise BadOutput(f"returned None as {name}, expected an array")
-    array = np.asarray(value)
+    array = plain(value, output.dtype)
     if array.shape != output.shape:
         raise BadOutput(
             f"returned {name} with shape {list(array.shape)}, expected "

@@ -234,7 +234,9 @@ BAD = {
     "shape": (lambda x: x[:, :2] + 0, r"Out with shape \[1, 2\].*\[1, 3\]"),
     "dtype": (lambda x: x.astype("f8"), "Out as float64, expected float32"),
     "none": (lambda x: None, "None as Out"),
-    "text": (lambda x: "text", "Out with shape|Out as"),
+    "text": (lambda x: "text", "gave <U4, expected numbers"),
+    "complex": (lambda x: x * 1j, "gave complex64, expected numbers"),
+    "mask": (lambda x: np.ma.masked_less(x, 0), "gave a masked array"),
 }
 
 
@@ -272,11 +274,19 @@ def test_out_is_written_in_full_and_exactly():
     def rounds(x, out):
         out[...] = np.abs(x) * 1.5
 
+    def turns(x, out):
+        out[...] = x * 1j
+
+    def returns(x, out):
+        return x
+
     x = np.array([1, -2, 3], "int32")
     for function, text in (
         (rebinds, "left 3 of 3 elements of out unwritten; out"),
         (half, "left 1 of 3 elements of out unwritten"),
         (rounds, "wrote float64 into out, which is int32"),
+        (turns, "gave complex128, expected numbers for int32"),
+        (returns, "was given out"),
     ):
         name = function.__name__
         sl.kernel("abs", variant=name, dtypes=["int32"])(function)
@@ -285,10 +295,14 @@ def test_out_is_written_in_full_and_exactly():
         assert raised.value.check_id == "python_kernel.output"
 
 
-def test_out_and_a_result_is_an_error():
-    sl.kernel("relu", variant="py_both")(lambda x, out: x)
-    with pytest.raises(sl.InternalError, match="was given out"):
-        run_relu("py_both")
+def test_each_call_is_to_write_all_of_out():
+    @sl.kernel("relu", variant="py_some")
+    def relu(x, out):
+        out[x > 0] = x[x > 0]
+
+    run_relu("py_some", abs(X) + 1)
+    with pytest.raises(sl.InternalError, match="left 2 of 3 elements"):
+        run_relu("py_some")
 
 
 def test_an_exception_is_the_cause_of_an_error_of_the_op(exe):
