@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "sluice/operators/holds_number.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
@@ -7,14 +6,13 @@ namespace sluice {
 namespace {
 
 void ScaleShape(InferShapeContext& context) {
-  if (!IsFloating(context.input_dtype("X"))) {
+  const DType dtype = context.input_dtype("X");
+  if (!IsFloating(dtype)) {
     for (const char* name : {"scale", "bias"}) {
       const double value = context.Attr<double>(name);
-      context.Require(std::trunc(value) == value && std::abs(value) < 0x1p63,
-                      "scale.whole_number",
-                      "attribute {} is {}, expected a whole number of 64 bits "
-                      "for X of {}",
-                      name, value, context.input_dtype("X"));
+      context.Require(HoldsNumber(dtype, value), "scale.whole_number",
+                      "attribute {} is {}, expected a number that {} holds",
+                      name, value, dtype);
     }
   }
   context.SetOutput("Out", context.input("X"));

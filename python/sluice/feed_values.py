@@ -50,7 +50,7 @@ def _refuse(name: str, dtype: np.dtype, value: Any, at: tuple) -> None:
     )
 
 
-def _limits(dtype: np.dtype) -> Any:
+def limits(dtype: np.dtype) -> Any:
     """The least and the largest integer; None for other dtypes."""
     if dtype.kind in "iu":
         return np.iinfo(dtype)
@@ -65,20 +65,17 @@ def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The elements that the dtype cannot represent; rounding is allowed."""
     if dtype.kind == "b":
         return (array != 0) & (array != 1)
-    limits = _limits(dtype)
-    if limits is not None:
+    held = limits(dtype)
+    if held is not None:
         if array.dtype.kind in "biu" and (
             array.size == 0
-            or (
-                limits.min <= int(array.min())
-                and int(array.max()) <= limits.max
-            )
+            or (held.min <= int(array.min()) and int(array.max()) <= held.max)
         ):
             return np.zeros(array.shape, bool)
         # Compares as Python's numbers: no dtype represents the limits of all.
         wide = array.astype(object)
         with np.errstate(invalid="ignore"):  # a NaN is outside
-            within = (wide >= limits.min) & (wide <= limits.max)
+            within = (wide >= held.min) & (wide <= held.max)
         if array.dtype.kind not in "biuO":
             within &= np.trunc(array) == array
         return ~within.astype(bool)
@@ -94,6 +91,8 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
     dtype cannot represent: 1.5 or 300 as int8, 1e300 as float32.
     """
     array = np.asarray(value)
+    if np.ma.is_masked(value):
+        _refuse(name, dtype, "a masked array, to be filled first", ())
     if array.dtype == dtype:
         return array
     if array.dtype.kind == "V" and array.dtype.type.__module__ != "numpy":
@@ -106,7 +105,7 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
             at = _first(mask)
             _refuse(name, dtype, repr(flat[at]), at)
         array = flat  # integers beyond 64 bits
-        if dtype.kind not in "biu" and _limits(dtype) is None:
+        if dtype.kind not in "biu" and limits(dtype) is None:
             array = flat.astype(np.float64)
     lost = np.asarray(_lost(array, dtype), bool)
     if lost.any():

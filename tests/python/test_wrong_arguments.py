@@ -322,6 +322,7 @@ REFUSED = [
     ([["1.5", "2"]], "float32", "'1.5' at [0, 0]"),
     ([[1j, 1]], "float32", "1j"),
     ([[1], [1, 2]], "float32", "with a sequence"),
+    (np.ma.masked_equal(np.float32([[1, 2]]), 2), "float32", "a masked array"),
 ]
 
 

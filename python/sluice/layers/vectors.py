@@ -7,8 +7,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from .. import framework
+from .. import _core, framework
 from ..errors import UnimplementedError
+from ..feed_values import limits
 from ..framework import Variable, positive
 from .making import axis_of, make, number_like, ranked_shape, wrong
 from .tensor import roll
@@ -190,6 +191,10 @@ def linspace(
         if isinstance(each, Variable):
             each = make("cast", {"X": each}, dtype="float64")
             each = make("reshape", {"X": each}, shape=[1])
+        else:
+            _require_held("linspace", dtype, each)
+            if isinstance(each, int) and float(each) != each:
+                raise wrong(f"linspace: {each} is not exact in float64")
         ends.append(each if isinstance(each, Variable) else float(each))
     first, last = ends
     step = (last - first) / max(num - 1, 1)
@@ -229,6 +234,14 @@ def eye(
     return make("expand", {"X": out}, shape=shape)
 
 
+def _require_held(layer: str, dtype: Any, *numbers: float) -> None:
+    """Raise for a number that integers of the dtype cannot be."""
+    held = limits(_core.DType(dtype).dtype)
+    for each in numbers:
+        if held and not held.min <= each <= held.max:
+            raise wrong(f"{layer}: {dtype} does not hold {each}")
+
+
 def _drawn(shape: Sequence[int], below: int, seed: int) -> Variable:
     """Random numbers from 0 on, in float64."""
     program, attrs = framework.default_main_program(), {"shape": list(shape)}
@@ -261,6 +274,7 @@ def randint(
         )
     if high - low > 2**53:
         raise wrong(f"randint: {high - low} numbers; expected at most 2^53")
+    _require_held("randint", dtype, low, high - 1)
     drawn = _drawn(shape, high - low, seed)
     whole = make("floor", {"X": drawn})
     return make("cast", {"X": whole + low if low else whole}, dtype=dtype)
@@ -277,6 +291,7 @@ def randperm(n: int, dtype: Any = "int64", seed: int = 0) -> Variable:
     count = operator.index(n)
     if count < 0:
         raise wrong(f"randperm: n = {count}; expected 0 or more")
+    _require_held("randperm", dtype, max(count - 1, 0))
     keys = _drawn([count], 1, seed)
     made = keys.program.append_op("top_k", {"X": keys}, attrs={"k": count})
     return make("cast", {"X": made["Indices"]}, dtype=dtype)

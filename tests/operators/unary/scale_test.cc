@@ -51,7 +51,7 @@ TEST(Scale, IntegersWrapAround) {
   EXPECT_EQ(Scale(x, 2).ToVector<int32_t>()[0], -2);
 }
 
-TEST(Scale, RefusesFractionsForIntegers) {
+TEST(Scale, RefusesNumbersThatIntegersCannotBe) {
   const auto x = Tensor::FromVector<int64_t>({1}, {3});
   ExpectError(ErrorCode::kInvalidArgument, "scale.whole_number",
               {"scale: attribute scale is 0.5", "int64"},
@@ -59,6 +59,10 @@ TEST(Scale, RefusesFractionsForIntegers) {
   ExpectError(ErrorCode::kInvalidArgument, "scale.whole_number",
               {"attribute bias is inf"},
               [&] { Scale(x, 1, std::numeric_limits<double>::infinity()); });
+  const auto small = Tensor::FromVector<int32_t>({1}, {3});
+  ExpectError(ErrorCode::kInvalidArgument, "scale.whole_number",
+              {"attribute bias is 2147483648, expected a number that int32"},
+              [&] { Scale(small, 1, 0x1p31); });
 }
 
 }  // namespace
