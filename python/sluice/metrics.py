@@ -55,6 +55,20 @@ class MetricBase(Shown):
             self._fail(f"{what}: expected one number, got {shown}")
         return array.item()
 
+    def _shares(self, preds: np.ndarray) -> np.ndarray:
+        if not ((preds >= 0) & (preds <= 1)).all():
+            self._fail("preds: expected probabilities, 0 to 1")
+        return preds
+
+    def _of_each(self, preds: np.ndarray, labels: Any) -> np.ndarray:
+        """The labels 0 and 1, one for each prediction."""
+        labels = np.asarray(labels).ravel()
+        if preds.shape != labels.shape:
+            self._fail(f"{preds.size} predictions, but {labels.size} labels")
+        if not ((labels == 0) | (labels == 1)).all():
+            self._fail("labels: expected 0 or 1")
+        return labels
+
     def _nothing(self) -> None:
         self._fail("there is no batch yet: call update first")
 
@@ -97,10 +111,8 @@ class _Binary(MetricBase):
 
     def update(self, preds: Any, labels: Any) -> None:
         """Add a batch: probabilities of class 1, and labels, as many."""
-        said = np.rint(np.asarray(preds)).ravel() == 1
-        right = np.asarray(labels).ravel() == 1
-        if said.shape != right.shape:
-            self._fail(f"{said.size} predictions, but {right.size} labels")
+        said = np.rint(self._shares(np.asarray(preds).ravel())) == 1
+        right = self._of_each(said, labels) == 1
         self.tp += int((said & right).sum())
         self.fp += int((said & ~right).sum())
         self.fn += int((~said & right).sum())
@@ -225,11 +237,7 @@ class Auc(MetricBase):
         and N labels."""
         scores = np.asarray(preds)
         scores = (scores if scores.ndim > 1 else scores[:, None])[:, -1]
-        right = np.asarray(labels).ravel() != 0
-        if scores.shape != right.shape:
-            self._fail(f"{scores.size} predictions, but {right.size} labels")
-        if not ((scores >= 0) & (scores <= 1)).all():
-            self._fail("preds: expected probabilities, 0 to 1")
+        right = self._of_each(self._shares(scores), labels) == 1
         bins = (scores.astype("float64") * self._steps).astype("int64")
         for counts, rows in (self.positive, right), (self.negative, ~right):
             counts += np.bincount(bins[rows], minlength=self._steps + 1)
