@@ -371,14 +371,14 @@ def bce_loss(
     For logits :func:`sigmoid_cross_entropy_with_logits` is exact.
 
     Args:
-        input: probabilities.
+        input: probabilities; the loss of any other number is NaN.
         label: probabilities, in the same shape.
         weight: of the elements; 1 if None.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` (that of Fluid's op).
     """
     one_shape("bce_loss", input=input, label=label)
-    none = input <= math.exp(_LEAST_LOG)
-    all = input >= 1.0
+    none = _apply("abs", input) <= math.exp(_LEAST_LOG)
+    all = input == 1.0
     kept = _apply("assign", input)
     kept.stop_gradient = True
     end = _STEEPEST * (input - kept)  # 0, for its gradient
@@ -552,14 +552,17 @@ def dice_loss(
 
     Args:
         input: [N, ..., classes], probabilities.
-        label: [N, ..., 1], int64.
+        label: [N, ..., 1], int64; those that are -100 are left out.
         epsilon: added to the sum of both.
+
+    Raises:
+        OutOfRangeError: at run time, for a label that is not a class.
     """
     _label_of_each_row("dice_loss", input, label)
-    truth = _one_hot(label, input)
-    both = _row_sums(input) + _row_sums(truth)
-    overlap = _row_sums(input * truth)
-    return _apply("mean", 1.0 - 2.0 * overlap / (both + epsilon))
+    minus_score, counts = _nll(input, label, None, IGNORED, -1)
+    both = _row_sums(input) + _row_sums(counts)
+    overlap = _row_sums(minus_score)
+    return _apply("mean", 1.0 + 2.0 * overlap / (both + epsilon))
 
 
 def npair_loss(

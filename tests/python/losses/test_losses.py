@@ -109,6 +109,8 @@ def test_nan_stays():
         L.hinge_loss,
     ):
         assert np.isnan(value(layer, nan, [[1.0]])[0]).all(), layer
+    for none in (-0.5, 1.5):  # no probability
+        assert np.isnan(value(L.bce_loss, [[none]], [[1.0]])[0]).all()
 
 
 def test_losses_of_no_rows():
@@ -191,6 +193,9 @@ def test_labels_need_the_rank_of_the_scores():
     for layer in (L.bpr_loss, L.dice_loss):
         with pytest.raises(sl.InvalidArgumentError, match="one class for each row"):
             layer(x, y)
+        arrays = np.zeros((1, 2)), np.array([[2]])
+        with pytest.raises(sl.OutOfRangeError, match="Label has 2 as element 0"):
+            run(layer, arrays)
 
 
 @pytest.mark.parametrize(
