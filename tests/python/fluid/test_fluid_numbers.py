@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sluice.fluid as fluid
-from sluice.errors import OutOfRangeError
+from sluice.errors import InvalidArgumentError, OutOfRangeError
 
 L, BIG = fluid.layers, 2**53 + 1
 INF = np.float32(np.inf)
@@ -149,12 +149,27 @@ def test_masked_classes():
 
 
 @pytest.mark.parametrize("label", [-1, 3])
-def test_one_hot_refuses_what_is_no_class(label):
+def test_what_is_no_class_is_refused(label):
     ids = column(label, 2, dtype=int)
-    with pytest.raises(OutOfRangeError, match=f"has {label} as element 0"):
-        ran(lambda x: L.one_hot(x, 3), ids)
+    for layer in (lambda x: L.one_hot(x, 3), lambda x: L.mean_iou(x, x, 3)[0]):
+        with pytest.raises(OutOfRangeError, match=f"has {label} as element 0"):
+            ran(layer, ids)
     (out,) = ran(lambda x: L.one_hot(x, 3, allow_out_of_range=True), ids)
     assert out.tolist() == [[0, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("label", [-2, 3])
+def test_focal_loss_has_a_background_and_an_ignored_class(label):
+    arrays = np.zeros((1, 2), "f4"), column(label, dtype=int), column(1, dtype=int)
+    with pytest.raises(OutOfRangeError, match=f"has {label + 1} as element 0"):
+        ran(L.sigmoid_focal_loss, *arrays)
+
+
+def test_numbers_that_a_dtype_does_not_hold_are_refused():
+    with pytest.raises(InvalidArgumentError, match="int32 holds"):
+        L.randint(0, 2**31 + 1, [2], dtype="int32")
+    with pytest.raises(InvalidArgumentError, match="from 0 to 1, got 1.5"):
+        L.label_smooth(L.fill_constant([1, 2], "float32", 0), epsilon=1.5)
 
 
 def test_windows_beyond_the_image_are_whole():

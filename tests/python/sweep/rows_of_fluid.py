@@ -11,6 +11,7 @@ from rows_of_layers import (
     PAIRS,
     TINY,
     WIDE,
+    cosine,
 )
 from rows_of_losses import MIXED, log_softmax, logistic
 from sweeping import (
@@ -135,6 +136,9 @@ FORMULAS = [
     *(FluidRow("clip_by_norm", lambda x: L.clip_by_norm(x, 1.0),
                lambda x: x / max(1, np.sqrt((x.real**2).sum())), (x,),
                gradients=False)
+      for x in (NEAR, TINY, HUGE)),
+    *(FluidRow("cos_sim", L.cos_sim, cosine, (x, x[::-1]), 1,
+               scale=lambda x, y: 1.0)
       for x in (NEAR, TINY, HUGE)),
     *(FluidRow("dist", lambda x, y: L.dist(x, y, 2),
                lambda x, y: np.sqrt(((x - y) ** 2).sum()), (x, x[::-1]), 0)

@@ -100,17 +100,6 @@ def addmm(op, Input, X, Y, *, Alpha=1.0, Beta=1.0):
     return product + Input * Beta
 
 
-@row("dot")
-def dot(op, X, Y):
-    """The sum of products along the last dim."""
-    return op.append("reduce_sum", {"X": X * Y}, dim=[-1], keep_dim=True)
-
-
-@row("dot_v2")
-def _dot(op, X, Y):
-    return dot(op, X, Y)
-
-
 @row("bilinear_tensor_product")
 def bilinear_tensor_product(op, X, Y, Weight, Bias=None):
     """x W[k] y for each k."""
@@ -133,8 +122,7 @@ def cos_sim(op, X, Y):
         f"{slot}Norm": op.append("reduce_l2", {"X": x}, dim=[1], keep_dim=True)
         for slot, x in (("X", X), ("Y", Y))
     }
-    dots = op.append("reduce_sum", {"X": X * Y}, dim=[1], keep_dim=True)
-    return {"Out": dots / norms["XNorm"] / norms["YNorm"], **norms}
+    return {"Out": layers.cos_sim(X, Y), **norms}
 
 
 @row("lookup_table", "lookup_table_v2")
@@ -147,6 +135,15 @@ def lookup_table(op, W, Ids, *, padding_idx=-1):
         drop_last_dim=op.type == "lookup_table",
         is_sparse=bool(op.given.get("is_sparse", False)),
     )
+
+
+def among(op: Op, ids: Variable, count: int) -> Variable:
+    """The ids [..., 1] as float64; one that is not from 0 to count - 1 is an
+    error of the run.
+    """
+    table = op.append("range", end=float(count), dtype="float64")
+    inputs = {"W": op.reshape(table, -1, 1), "Ids": op.cast(ids, "int64")}
+    return op.append("lookup_table", inputs, drop_last_dim=False)
 
 
 @row("one_hot", "one_hot_v2")
@@ -164,14 +161,11 @@ def one_hot(
         op.wrong(f"depth must be 1 or more, got {depth}")
     if op.type == "one_hot":
         X = op.append("squeeze", {"X": X}, axes=[op.rank(X) - 1])
-    kind = X.dtype if allow_out_of_range else "float64"
-    places = op.append("range", end=float(depth), dtype=kind)
     if allow_out_of_range:
         last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
     else:
-        whole = X if "int" in str(X.dtype) else op.cast(X, "int64")
-        ids = {"W": op.reshape(places, -1, 1), "Ids": whole}
-        last = op.append("lookup_table", ids)
+        last = among(op, X, depth)
+    places = op.append("range", end=float(depth), dtype=last.dtype)
     same = op.append("equal", {"X": last, "Y": places})
     return op.append("cast", {"X": same}, dtype=dtype_of(op, dtype))
 
@@ -200,6 +194,8 @@ def row_conv(op, X, Filter):
 same("mul", "mul", "X Y", x_num_col_dims=1, y_num_col_dims=1)
 same("bmm", "matmul", "X Y")
 same("kron", layers.kron, "X Y")
+same("dot", layers.dot, "X Y")
+same("dot_v2", layers.dot, "X Y")
 same("gather_tree", "gather_tree", "Ids Parents")
 same("mv", ops.matmul, "X Vec")
 same(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import layers
 from ...framework import Variable
 from .numbers import first, integers, known, note, vector
 from .table import DTYPES, Many, Op, row
@@ -273,6 +274,8 @@ def randint(
     """Drawn from the integers low to high - 1."""
     kind = dtype_of(op, dtype)
     tensors = first(ShapeTensorList, ShapeTensor)
+    for each in (low, high - 1):
+        op.constant(each, kind)  # an error if the dtype does not hold it
 
     def below(count: int) -> Variable:
         limits = {"dtype": "float64", "min": 0.0, "max": float(count)}
@@ -331,19 +334,7 @@ def range_(op, Start, End, Step):
 def linspace(op, Start, Stop, Num, *, dtype=5):
     """Num numbers of equal distances."""
     (count,) = integers(op, "Num", Num)
-    kind = dtype_of(op, dtype)
-    wide = "float64"
-    if count == 1:
-        return op.cast(Start, kind)
-    step = (op.cast(Stop, wide) - op.cast(Start, wide)) / (count - 1.0)
-    places = op.append("range", end=float(count), dtype=wide)
-    front = op.cast(Start, wide) + places * step
-    back = op.cast(Stop, wide) - (places * -1.0 + (count - 1.0)) * step
-    first = op.append(
-        "less_than", {"X": places, "Y": op.constant(count // 2, wide)}
-    )
-    out = op.append("where", {"Condition": first, "X": front, "Y": back})
-    return op.cast(out, kind)
+    return layers.linspace(Start, Stop, count, dtype_of(op, dtype))
 
 
 @row("eye")
@@ -366,10 +357,8 @@ def diag_v2(op, X, *, offset=0, padding_value=0.0):
     """The diagonal of a matrix, or a matrix with this one, filled with one
     number.
     """
-    from .movement import diagonal
-
     if op.rank(X) == 2:
-        return diagonal(op, X, offset=offset)
+        return layers.diagonal(X, offset)
     ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
     off = diag_embed(op, ones, offset=offset) * -1.0 + 1.0
     return diag_embed(op, X, offset=offset) + off * padding_value

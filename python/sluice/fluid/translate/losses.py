@@ -8,6 +8,7 @@ import functools
 
 from ... import layers
 from ...framework import Variable
+from .contraction import among
 from .table import Op, row, same
 
 _MOST = 1e20  # what stands for an infinite loss
@@ -177,11 +178,8 @@ def nll_loss(op, X, Label, Weight=None, *, ignore_index=-100, reduction="mean"):
 @row("label_smooth")
 def label_smooth(op, X, PriorDist=None, *, epsilon=0.0):
     """(1 - epsilon) * label + epsilon * prior, 1 / classes by default."""
-    smooth = X * (1.0 - epsilon)
-    if PriorDist is None:
-        return smooth + epsilon / op.size(X, -1)
-    prior = op.append("reshape", {"X": PriorDist}, shape=[-1])
-    return smooth + prior * epsilon
+    prior = None if PriorDist is None else op.reshape(PriorDist, -1)
+    return layers.label_smooth(X, prior, epsilon)
 
 
 @row("squared_l2_distance", outputs="Out sub_result")
@@ -222,10 +220,12 @@ def teacher_student_sigmoid_loss(
 @row("sigmoid_focal_loss")
 def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     """The focal loss of class c = label - 1, for each class; -1 is ignored."""
-    classes = op.append("range", end=float(op.size(X, 1)), dtype=Label.dtype)
-    labels = _with(op, "elementwise_add", classes, 1)
-    mine = op.append("equal", {"X": Label, "Y": labels})
-    ignored = _with(op, "equal", Label, -1)
+    count = op.size(X, 1)
+    above = _with(op, "elementwise_add", Label, 1)  # from 0 on
+    above = op.reshape(among(op, above, count + 2), -1, 1)
+    classes = op.append("range", end=float(count), dtype=above.dtype)
+    mine = op.append("equal", {"X": above - 2.0, "Y": classes})
+    ignored = _with(op, "equal", above, 0)
     ignored = op.append("logical_or", {"X": ignored, "Y": mine})
     positive = op.cast(mine, X.dtype)
     negative = op.cast(op.append("logical_not", {"X": ignored}), X.dtype)

@@ -321,10 +321,7 @@ def reverse(op, X, *, axis=None, dims=None):
 @row("roll")
 def roll(op, X, *, shifts, axis=(), dims=()):
     """Elements moved along dims, the last ones to the front."""
-    axes = list(axis) or list(dims)
-    if axes:
-        return op.append("roll", {"X": X}, shifts=list(shifts), axis=axes)
-    return layers.roll(X, list(shifts))
+    return layers.roll(X, list(shifts), list(axis) or list(dims) or None)
 
 
 @row("pad")
@@ -482,21 +479,10 @@ def trace(op, Input, *, offset=0, dim1=-2, dim2=-1, axis1=None, axis2=None):
 @row("diagonal")
 def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
     """A diagonal, as the last dim."""
-    rank = op.rank(Input)
-    ends = [axis1 % rank, axis2 % rank]
-    order = [k for k in range(rank) if k not in ends] + ends
-    x = op.append("transpose", {"X": Input}, axis=order)
-    rows, columns = (op.size(x, axis) for axis in (-2, -1))
-    count = min(rows + min(offset, 0), columns - max(offset, 0))
-    if count <= 0:
+    out = layers.diagonal(Input, offset, axis1, axis2)
+    if out.shape[-1] == 0:
         op.refuse(f"a diagonal of no element, {offset} of {Input!r}")
-    places = [(k + max(-offset, 0)) * columns + k + max(offset, 0)
-              for k in range(count)]  # fmt: skip
-    shape = [0] * (rank - 2) + [rows * columns]
-    index = op.append("assign_value", shape=[count], dtype="int64", values=[],
-                      int_values=places)  # fmt: skip
-    flat = op.reshape(x, *shape)
-    return op.append("gather", {"X": flat, "Index": index}, axis=rank - 2)
+    return out
 
 
 @row("tril_triu")

@@ -7,6 +7,7 @@ from typing import Any
 from ...framework import Variable
 from ...layers import ops
 from ...layers.sequence import reduce_rows, reduces_rows
+from .contraction import among
 from .creation import dtype_of
 from .table import REQUIRED, Many, Op, row, same
 
@@ -201,14 +202,10 @@ def mean_iou(
     """The mean over the classes of the share of right pixels of all that are,
     or are said to be, of the class.
     """
-    p, label = (
-        op.append("reshape", {"X": x}, shape=[-1, 1])
-        for x in (Predictions, Labels)
-    )
-    classes = op.append("range", end=float(num_classes), dtype=p.dtype)
+    classes = op.append("range", end=float(num_classes), dtype="float64")
     said, true = (
-        op.cast(op.append("equal", {"X": x, "Y": classes}), "int32")
-        for x in (p, op.cast(label, p.dtype))
+        op.cast(among(op, op.reshape(x, -1), num_classes) == classes, "int32")
+        for x in (Predictions, Labels)
     )
     right = op.append("reduce_sum", {"X": said * true}, dim=[0])
     counts = [op.append("reduce_sum", {"X": x}, dim=[0]) for x in (said, true)]
