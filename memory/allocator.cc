@@ -101,7 +101,7 @@ Block* CachingAllocator::Take(size_t bytes, bool fail_first) {
     block = TakeFromSystem(rounded);
     if (block != nullptr) return block;
   }
-  ReleaseLists();
+  ReduceCache(0);
   Block* block = TakeFromSystem(rounded);
   if (block != nullptr) return block;
   return TakeFromSystem(AlignUp(wanted));
@@ -209,23 +209,6 @@ void CachingAllocator::ReduceCache(size_t most) {
   }
 }
 
-void CachingAllocator::ReleaseList(int size_class) {
-  Block* block = cache_[size_class];
-  cache_[size_class] = nullptr;
-  while (block != nullptr) {
-    Block* next = block->next;
-    cached_bytes_ -= block->bytes;
-    ReleaseToSystem(block);
-    block = next;
-  }
-}
-
-void CachingAllocator::ReleaseLists() {
-  for (int size_class = 0; size_class < kSizeClasses; ++size_class) {
-    ReleaseList(size_class);
-  }
-}
-
 void CachingAllocator::ReleaseToSystem(Block* block) {
   if (host_accessible_) UnpoisonForSanitizer(block->pointer, block->bytes);
   blocks_.Erase(block);
@@ -248,13 +231,13 @@ MemoryStats CachingAllocator::stats() const {
 void CachingAllocator::SetLimit(size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   stats_.limit = std::min(bytes, kMaxBytes);
-  if (stats_.reserved > stats_.limit) ReleaseLists();
+  if (stats_.reserved > stats_.limit) ReduceCache(0);
 }
 
 size_t CachingAllocator::ReleaseCache() {
   std::lock_guard<std::mutex> lock(mutex_);
   const size_t bytes = cached_bytes_;
-  ReleaseLists();
+  ReduceCache(0);
   return bytes;
 }
 
@@ -263,8 +246,24 @@ void CachingAllocator::ResetPeak() {
   stats_.peak = stats_.in_use;
 }
 
+std::string ShortBytes(double bytes, int digits) {
+  constexpr std::string_view kUnits[] = {"B",  "kB", "MB", "GB",
+                                         "TB", "PB", "EB"};
+  size_t unit = 0;
+  while (bytes >= 999.5 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1000;
+    ++unit;
+  }
+  const int whole = bytes < 9.95 ? 1 : bytes < 99.5 ? 2 : 3;
+  return Format("{:.{}f} {}", bytes,
+                unit == 0 ? 0 : std::max(digits - whole, 0), kUnits[unit]);
+}
+
 // Builds the message without operator new, because that may be what failed.
 void CachingAllocator::RaiseExhausted(size_t bytes) const {
+  const auto text = [](size_t size) {
+    return ShortBytes(static_cast<double>(size), 3);
+  };
   const bool within =
       bytes <= stats_.limit && stats_.in_use <= stats_.limit - bytes;
   const char* cause =
@@ -272,10 +271,10 @@ void CachingAllocator::RaiseExhausted(size_t bytes) const {
           ? "; the limit is not reached, the device itself has no memory left"
           : "";
   Raise(ErrorCode::kResourceExhausted, "memory.exhausted",
-        "memory: no room for {} bytes on {}: in use {}, peak {}, reserved {}, "
-        "limit {} bytes{}",
-        bytes, place_, stats_.in_use, stats_.peak, stats_.reserved,
-        stats_.limit, cause);
+        "memory: no room for {} on {}: in use {}, peak {}, reserved {}, "
+        "limit {}{}",
+        text(bytes), place_, text(stats_.in_use), text(stats_.peak),
+        text(stats_.reserved), text(stats_.limit), cause);
 }
 
 void CachingAllocator::RaiseBadFree(const void* pointer, bool twice) const {

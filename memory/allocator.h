@@ -15,6 +15,10 @@
 
 namespace sluice {
 
+// "768 B", "1.6 MB", "400 GB", by powers of 1000; with three digits "1.63 MB".
+// So short that it needs no memory of its own.
+SLUICE_API std::string ShortBytes(double bytes, int digits = 2);
+
 // Memory counters of one place; sizes are in bytes.
 struct MemoryStats {
   size_t in_use = 0;        // requested and not freed yet
@@ -69,8 +73,6 @@ class SLUICE_API CachingAllocator {
   Block* Take(size_t bytes, bool fail_first);
   void Cache(Block* block);
   void ReleaseToSystem(Block* block);
-  void ReleaseList(int size_class);
-  void ReleaseLists();
   void MakeRoomInCache(size_t bytes);
   void ReduceCache(size_t most);
 

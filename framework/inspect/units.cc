@@ -54,17 +54,6 @@ std::string ShortTime(double seconds, bool estimated) {
   return Format("{:.{}f} {}", shown, std::max(0, digits - before), unit);
 }
 
-std::string ShortBytes(double bytes) {
-  constexpr std::string_view kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return Format("{:.{}f} {}", bytes, unit > 0 && bytes < 9.95 ? 1 : 0,
-                kUnits[unit]);
-}
-
 std::string Counted(size_t count, std::string_view noun) {
   return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -85,6 +74,11 @@ std::string CutMiddle(std::string_view text, size_t width) {
     ++end;
   }
   return Format("{}..{}", start, text.substr(end));
+}
+
+std::string CutReason(std::string_view reason, size_t width) {
+  const size_t end = reason.size() > width ? reason.find(", ") : reason.npos;
+  return CutMiddle(reason.substr(0, end), width);
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/memory/allocator.h"
 #include "sluice/platform/export.h"
 
 // How Explain writes quantities.
@@ -29,8 +30,6 @@ class SLUICE_API TimeUnit {
 // A time with its unit: "96 us", "1.2 ms", "<1 us". Estimates have two digits,
 // others three.
 SLUICE_API std::string ShortTime(double seconds, bool estimated);
-// Two digits, by powers of 1000: "768 B", "1.6 MB", "78 kB".
-SLUICE_API std::string ShortBytes(double bytes);
 // "1 op", "12 ops".
 SLUICE_API std::string Counted(size_t count, std::string_view noun);
 // A ratio of times: "same" within 5 %, "1.8x", "25x", ">999x".
@@ -38,5 +37,7 @@ SLUICE_API std::string TimesAsLong(double ratio);
 // Cuts the middle out of a text that is longer than `width`:
 // "softmax_with_..ropy_grad".
 SLUICE_API std::string CutMiddle(std::string_view text, size_t width);
+// The same of a longer reason, and first without what follows a comma.
+SLUICE_API std::string CutReason(std::string_view reason, size_t width);
 
 }  // namespace sluice

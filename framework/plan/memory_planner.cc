@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "sluice/memory/allocator.h"
 #include "sluice/platform/alignment.h"
 #include "sluice/platform/error.h"
 
@@ -28,9 +29,11 @@ void CheckSize(size_t bytes, size_t offset) {
   // Larger than any machine, and too small for the sums here to overflow.
   SLUICE_ENFORCE(bytes <= kMaxBytes && offset <= kMaxBytes,
                  ErrorCode::kResourceExhausted, "memory_planner.too_large",
-                 "the values of a plan need more than {} bytes at once: {} "
-                 "more after {}",
-                 kMaxBytes, bytes, offset);
+                 "the values of a plan need more than {} at once: {} more "
+                 "after {}",
+                 ShortBytes(static_cast<double>(kMaxBytes)),
+                 ShortBytes(static_cast<double>(bytes)),
+                 ShortBytes(static_cast<double>(offset)));
 }
 
 // Returns the indices of requests, in the order of their first instruction.

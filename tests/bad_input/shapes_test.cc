@@ -172,8 +172,8 @@ TEST(BadShapes, AnOutputTooLargeForMemory) {
   points.mutable_data<float>({int64_t{1} << 24, 0}, CPUPlace());
   ExpectRefusedInput(
       ErrorCode::kResourceExhausted, "memory.exhausted",
-      {"memory: no room for", "1125899906842624 bytes", "cpu", "in use",
-       "limit", "float32 [16777216, 16777216]", "op 0 (manhattan_distance)"},
+      {"memory: no room for", "1.13 PB", "cpu", "in use", "limit",
+       "float32 [16777216, 16777216]", "op 0 (manhattan_distance)"},
       [&] {
         RunOp("manhattan_distance", {{"X", points}, {"Y", points}});
       });

@@ -70,7 +70,7 @@ TEST_F(CUDAEnduranceMemory, AFullDeviceRefusesARunAndWorksOnceThereIsRoom) {
     }
   };
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"no room for 16777216 bytes on cuda:0", "reserved"}, fill);
+              {"no room for 16.8 MB on cuda:0", "reserved"}, fill);
   EXPECT_EQ(blocks.size(), 16u);
   EXPECT_EQ(RunOp("sqrt", {{"X", Tensor::FromVector<float>({1}, {4})}}, {},
                   {.hint = "require place=cpu"})["Out"]

@@ -172,8 +172,8 @@ TEST_F(CachingAllocatorTest, PastTheLimitIsANamedErrorWithTheFigures) {
   void* a = allocator_.Alloc(300000);
   allocator_.Free(allocator_.Alloc(500000));
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"900000 bytes", "cuda:3", "in use 300000", "peak 800000",
-               "reserved 327680", "limit 1048576"},
+              {"room for 900 kB on cuda:3: in use 300 kB, peak 800 kB, "
+               "reserved 328 kB, limit 1.05 MB"},
               [&] { allocator_.Alloc(900000); });
   EXPECT_EQ(allocator_.stats().in_use, 300000u);
   void* b = allocator_.Alloc(700000);
@@ -212,7 +212,7 @@ TEST_F(CachingAllocatorTest, AFailingSystemIsAskedAgainWithAnEmptyCache) {
 TEST_F(CachingAllocatorTest, ASystemThatKeepsFailingIsANamedError) {
   state_.failing_allocations = 100;
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"1000 bytes", "cuda:3", "the limit is not reached"},
+              {"room for 1.00 kB", "cuda:3", "the limit is not reached"},
               [&] { allocator_.Alloc(1000); });
   state_.failing_allocations = 0;
   allocator_.Free(allocator_.Alloc(1000));

@@ -64,7 +64,7 @@ TEST(MemoryTest, UniqueMemoryIsFreedWithItsOwner) {
 TEST(MemoryTest, MoreThanTheMachineHasIsANamedError) {
   const size_t limit = Stats(CPUPlace{}).limit;
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"cpu", "limit " + std::to_string(limit)},
+              {"cpu", "limit " + ShortBytes(static_cast<double>(limit), 3)},
               [&] { Alloc(CPUPlace{}, limit + 1); });
 }
 

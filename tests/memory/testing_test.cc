@@ -119,7 +119,7 @@ TEST(FailAllocationTest, ALastingFailureIsANamedErrorFromTheKthOn) {
     }
   }
   EXPECT_EQ(granted, 2);
-  EXPECT_NE(text.find("64 bytes on cpu"), std::string::npos) << text;
+  EXPECT_NE(text.find("64 B on cpu"), std::string::npos) << text;
   EXPECT_NE(text.find("the limit is not reached"), std::string::npos) << text;
 }
 

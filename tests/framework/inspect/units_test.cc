@@ -42,7 +42,8 @@ TEST(Units, BytesAreCountedInThousands) {
   EXPECT_EQ(ShortBytes(999.6), "1.0 kB");
   EXPECT_EQ(ShortBytes(1600000), "1.6 MB");
   EXPECT_EQ(ShortBytes(78400), "78 kB");
-  EXPECT_EQ(ShortBytes(2.2e15), "2200 TB");
+  EXPECT_EQ(ShortBytes(2.2e15), "2.2 PB");
+  EXPECT_EQ(ShortBytes(2.2116939e10, 3), "22.1 GB");
 }
 
 TEST(Units, RatiosNearOneAreTheSame) {
@@ -51,6 +52,12 @@ TEST(Units, RatiosNearOneAreTheSame) {
   EXPECT_EQ(TimesAsLong(25.3), "25x");
   EXPECT_EQ(TimesAsLong(1e4), ">999x");
   EXPECT_EQ(TimesAsLong(std::numeric_limits<double>::quiet_NaN()), ">999x");
+}
+
+TEST(Units, ALongReasonLosesWhatFollowsAComma) {
+  EXPECT_EQ(CutReason("tie, registered first", 21), "tie, registered first");
+  EXPECT_EQ(CutReason("tie, registered first", 20), "tie");
+  EXPECT_EQ(CutReason("fastest estimate, apart same", 12), "faste..imate");
 }
 
 TEST(Units, ALongNameKeepsItsEnds) {
