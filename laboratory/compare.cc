@@ -58,14 +58,17 @@ OpComparison Describe(const PlanPair& pair,
   const bool in_a = !unit.a.empty();
   const std::vector<PlanCall>& calls = in_a ? calls_a : calls_b;
   const std::vector<int>& ops = in_a ? unit.a : unit.b;
-  std::vector<std::string> names;
-  names.reserve(ops.size());
+  std::vector<std::string> covered;
   result.op_index = calls[ops[0]].number;
   for (const int op : ops) {
-    names.push_back(calls[op].name);
-    result.op_index = std::min(result.op_index, calls[op].number);
+    const Decision& decision = *calls[op].decision;
+    covered.insert(covered.end(), decision.covered_ops.begin(),
+                   decision.covered_ops.end());
+    if (!calls[op].put_in) {
+      result.op_index = std::min(result.op_index, calls[op].number);
+    }
   }
-  result.op = Listed(names);
+  result.op = covered.empty() ? calls[ops[0]].name : CallName(covered);
   UnitText text = TextOf(pair, unit.a, unit.b);
   result.kernel_a = std::move(text.kernels_a);
   result.kernel_b = std::move(text.kernels_b);

@@ -82,7 +82,7 @@ std::string ErrorsText(const Comparison& comparison) {
   const OpComparison& first = ops[comparison.first_difference];
   const auto count = std::ranges::count_if(ops, &OpComparison::differs);
   std::string text = Wrapped(
-      Format("{} of {} {}; the first is {} {}: {} under A, {} under B", count,
+      Format("{} of {} {}; the first is #{} {}: {} under A, {} under B", count,
              Counted(ops.size(), "op"), count == 1 ? "DIFFERS" : "DIFFER",
              first.op_index, first.op, first.kernel_a, first.kernel_b));
   if (!first.message.empty()) text += Wrapped(first.message, 2, 4);
@@ -138,7 +138,7 @@ std::vector<std::string> CellsOf(const CompareRow& row,
   const std::string size = unit.Cell(std::abs(change));
   const bool small = size.empty() || size.starts_with('<');
   std::vector<std::string> cells = {
-      op.inserted ? "+" : std::to_string(op.op_index),
+      Format("{}{}", op.inserted ? "+" : "", op.op_index),
       row.count > 1 ? Format("{} x{}", op.op, row.count) : op.op,
       op.kernel_a,
       op.kernel_b,

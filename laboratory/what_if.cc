@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/framework/plan/two_labels.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/time_text.h"
@@ -345,8 +346,8 @@ class Placer {
       const Decision& decision = plan_->decisions()[op];
       const Choice& choice = choices_[op][place_of_[op]];
       PlacedOp placed;
-      placed.op_index = decision.op_index;
-      placed.op = decision.op;
+      placed.op_index = NumberOf(decision);
+      placed.op = NameOf(decision);
       placed.kernel_now = KernelName(*decision.kernel, decision.place);
       placed.kernel_then = KernelName(*choice.kernel, choice.place);
       placed.seconds_now = now_.ops[op];
@@ -395,8 +396,9 @@ class Placer {
     }
     std::vector<RunProfile> profiles =
         ProfileTogether(plans, {.budget_seconds = change_.budget_seconds / 4});
-    for (PlacedOp& op : result_.ops) {
-      op.seconds_in_run = profiles[0].ops[op.op_index].median;
+    for (size_t op = 0; op < result_.ops.size(); ++op) {
+      const int id = plan_->decisions()[op].op_index;
+      result_.ops[op].seconds_in_run = profiles[0].ops[id].median;
     }
     result_.measured_now = std::move(profiles[0].run);
     if (then != nullptr) result_.measured_then = std::move(profiles[1].run);

@@ -36,7 +36,7 @@ std::string FurthestOff(const Placement& placement) {
   if (ops.size() > 3) ops.resize(3);
   std::string text;
   for (const PlacedOp& op : ops) {
-    text += Format("{}{} {} {} {}, in a run {}",
+    text += Format("{}#{} {} {} {}, in a run {}",
                    text.empty() ? "furthest off: " : "; ", op.op_index, op.op,
                    op.measured_now ? "by itself" : "estimated",
                    TimeText(op.seconds_now, op.measured_now ? 3 : 2),

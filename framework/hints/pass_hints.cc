@@ -75,7 +75,7 @@ void PassHints::Note(const std::vector<std::pair<int, std::string>>& ops,
   Left& left = left_[{pass_, why}];
   if (left.times++ > 0) return;
   for (const auto& [id, type] : ops) {
-    left.first += Format("{}{} ({})", left.first.empty() ? "" : ", ", id, type);
+    left.first += Format("{}#{} {}", left.first.empty() ? "" : ", ", id, type);
   }
 }
 
@@ -83,8 +83,8 @@ std::vector<std::string> PassHints::Remarks() const {
   std::vector<std::string> remarks = off_;
   for (const auto& [key, left] : left_) {
     const std::string more =
-        left.times == 1 ? "" : Format(", and {} more times,", left.times - 1);
-    remarks.push_back(Format("pass {} leaves op {}{} as it is: {}", key.first,
+        left.times == 1 ? "" : Format(" and {} more times", left.times - 1);
+    remarks.push_back(Format("pass {} does not change {}{}: {}", key.first,
                              left.first, more, key.second));
   }
   return remarks;

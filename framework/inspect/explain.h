@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct ExplainOptions {
   int op = -1;
   // Every candidate of every op, every copy and remark.
   bool all = false;
-  // Rows that are alike or small share a line.
+  // Rows that are alike or small share a line; with `all`, only those alike.
   bool fold = true;
+  // Names and numbers of layers, whose calls share a row, by outputs of ops.
+  std::map<std::string, std::pair<std::string, int>> layers = {};
   int width = 100;      // lines are not longer, but for hints
   bool colour = false;  // ANSI colours
   std::string title = "program";
@@ -55,9 +58,7 @@ SLUICE_API std::string ExplainText(const Plan& plan);
 // "candidates"}], "instructions", "slots", "transfers", "arenas", "notes"};
 // docs/laboratory.md describes each member.
 SLUICE_API std::string ExplainJson(const Plan& plan,
-                                   const RunProfile* profile = nullptr);
-SLUICE_API std::string ExplainJson(const Plan& plan,
-                                   const ExplainJsonOptions& options);
+                                   const ExplainJsonOptions& options = {});
 
 // Returns kernels of a decision's op that were not considered, because their
 // devices were unused when the plan was prepared. Loads the devices' modules,

@@ -23,8 +23,10 @@ bool AlikeCalls(const PlanCall& a, const PlanCall& b) {
 }
 
 bool AlikeGroups(const CallGroup& a, const CallGroup& b) {
-  return a.calls.size() == b.calls.size() &&
-         AlikeCalls(*a.calls[0], *b.calls[0]);
+  return a.layer == b.layer &&
+         std::equal(
+             a.calls.begin(), a.calls.end(), b.calls.begin(), b.calls.end(),
+             [](const auto* x, const auto* y) { return AlikeCalls(*x, *y); });
 }
 
 void Append(const CallGroup& from, CallGroup* to) {
@@ -32,24 +34,52 @@ void Append(const CallGroup& from, CallGroup* to) {
   to->seconds += from.seconds;
 }
 
-// Joins neighbours of one kind that take less than a hundredth each.
-Groups JoinNeighbours(const std::vector<PlanCall>& calls, double total) {
+// Makes groups of single calls, but one of each layer of more than three.
+Groups JoinLayers(const std::vector<PlanCall>& calls,
+                  const ExplainOptions& options) {
+  const auto layer_of = [&](const PlanCall& call) {
+    const auto& outputs = call.desc->outputs;
+    const auto known = outputs.empty() || outputs[0].second.empty()
+                           ? options.layers.end()
+                           : options.layers.find(outputs[0].second[0]);
+    return known == options.layers.end() ? std::pair<std::string, int>()
+                                         : known->second;
+  };
   Groups groups;
-  for (const PlanCall& call : calls) {
-    const CallGroup one{.calls = {&call}, .seconds = call.seconds()};
-    const auto small = [&](const PlanCall& each) {
-      return each.seconds() <= total / 100 || each.seconds() < 1e-6;
-    };
-    const bool join = !groups.empty() && small(call) &&
-                      small(*groups.back().calls.back()) &&
-                      AlikeCalls(*groups.back().calls.back(), call);
-    if (join) {
-      Append(one, &groups.back());
-    } else {
-      groups.push_back(one);
+  for (auto at = calls.begin(); at != calls.end();) {
+    const auto layer = layer_of(*at);
+    const auto end = std::find_if(at + 1, calls.end(), [&](const auto& call) {
+      return layer_of(call) != layer;
+    });
+    const bool join =
+        !layer.first.empty() && end - at > 3 && calls.size() >= kLongTable;
+    if (join) groups.emplace_back().layer = layer.first;
+    for (; at != end; ++at) {
+      if (!join) groups.emplace_back();
+      Append({.calls = {&*at}, .seconds = at->seconds()}, &groups.back());
     }
   }
   return groups;
+}
+
+// Joins neighbours of one kind that take less than a hundredth each.
+Groups JoinNeighbours(const Groups& groups, double total) {
+  Groups joined;
+  const auto small = [&](const CallGroup& group) {
+    const double seconds = group.calls.back()->seconds();
+    return group.layer.empty() && (seconds <= total / 100 || seconds < 1e-6);
+  };
+  for (const CallGroup& group : groups) {
+    const bool join =
+        !joined.empty() && small(group) && small(joined.back()) &&
+        AlikeCalls(*joined.back().calls.back(), *group.calls.back());
+    if (join) {
+      Append(group, &joined.back());
+    } else {
+      joined.push_back(group);
+    }
+  }
+  return joined;
 }
 
 // Returns how often groups [at, at + period) come again right after.
@@ -121,9 +151,11 @@ Groups JoinSmall(const Groups& groups, double limit) {
 }  // namespace
 
 std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
-                                 double total_seconds) {
-  Groups groups = JoinNeighbours(calls, total_seconds);
-  if (groups.size() <= kManyRows) return groups;
+                                 double total_seconds,
+                                 const ExplainOptions& options) {
+  Groups groups = JoinNeighbours(JoinLayers(calls, options), total_seconds);
+  if (options.all) return FoldRepetitions(groups);
+  if (calls.size() <= kManyRows) return groups;
   groups = FoldRepetitions(groups);
   Groups folded = groups;
   double limit = std::max(0.005 * total_seconds, 1e-6);

@@ -34,13 +34,7 @@ void WriteWork(const KernelWork& work, JsonWriter* json) {
 void WriteRecord(const Record& record, JsonWriter* json) {
   json->Key("measured");
   json->BeginObject();
-  if (record.rounds > 0) {
-    json->Field("best", record.best);
-    json->Field("median", record.median);
-    json->Field("low", record.low);
-    json->Field("high", record.high);
-    json->Field("spread", record.spread);
-  }
+  if (record.rounds > 0) WriteSpread(record, json);
   json->Field("rounds", record.rounds);
   json->Field("verdict", ToString(record.verdict));
   json->Field("error", record.error);
@@ -159,12 +153,7 @@ void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
               desc.location.file.empty()
                   ? ""
                   : Format("{}:{}", desc.location.file, desc.location.line));
-  json->Key("covers");
-  json->BeginArray();
-  for (const int covered : decision.covers) {
-    json->Value(covered);
-  }
-  json->EndArray();
+  json->Field("covers", decision.covers);
   json->Field("covered_ops", decision.covered_ops);
   json->Field("pass", decision.pass);
   WriteAnswers(decision.answers, json);
@@ -224,12 +213,7 @@ void WriteRest(const PlanRest& rest, JsonWriter* json) {
   json->Field("reason", rest.reason);
   json->Field("feeds", rest.feeds);
   json->Field("fetches", rest.fetches);
-  json->Key("block_ops");
-  json->BeginArray();
-  for (const int op : rest.block_ops) {
-    json->Value(op);
-  }
-  json->EndArray();
+  json->Field("block_ops", rest.block_ops);
   json->EndObject();
 }
 
@@ -287,12 +271,6 @@ class OpWriter {
 };
 
 }  // namespace
-
-std::string ExplainJson(const Plan& plan, const RunProfile* profile) {
-  ExplainJsonOptions options;
-  options.profile = profile;
-  return ExplainJson(plan, options);
-}
 
 std::string ExplainJson(const Plan& plan,
                         const ExplainJsonOptions& options) try {

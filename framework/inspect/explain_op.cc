@@ -47,7 +47,6 @@ void AddValues(const PlanSummary& summary,
       plan.ops().begin(), plan.ops().end(), [&](const PlannedOp& each) {
         return each.op_index == call.decision->op_index;
       });
-  const OpDesc& desc = plan.op_descs()[call.decision->op_index];
   const auto add = [&](std::string_view side, const auto& arguments,
                        const std::vector<int>& slots) {
     size_t flat = 0;
@@ -66,13 +65,12 @@ void AddValues(const PlanSummary& summary,
       }
     }
   };
-  add("in", desc.inputs, op->inputs);
-  add("out", desc.outputs, op->outputs);
+  add("in", call.desc->inputs, op->inputs);
+  add("out", call.desc->outputs, op->outputs);
 }
 
-std::string FromText(const PlanSummary& summary, const PlanCall& call) {
-  const OpDesc& desc = summary.plan->op_descs()[call.decision->op_index];
-  const auto& [file, line] = std::tie(desc.location.file, desc.location.line);
+std::string FromText(const PlanCall& call) {
+  const auto& [file, line] = call.desc->location;
   std::string text =
       file.empty()
           ? "from: the program"
@@ -87,18 +85,6 @@ std::string FromText(const PlanSummary& summary, const PlanCall& call) {
                    call.decision->pass);
   }
   return text;
-}
-
-int WidthOf(const ExplainTable& table) {
-  int width = -2;
-  for (size_t column = 0; column < table.columns.size(); ++column) {
-    size_t widest = table.columns[column].name.size();
-    for (const ExplainRow& row : table.rows) {
-      widest = std::max(widest, row.cells[column].size());
-    }
-    width += static_cast<int>(widest) + 2;
-  }
-  return width;
 }
 
 void Drop(size_t column, ExplainTable* table) {
@@ -140,9 +126,7 @@ std::vector<const Candidate*> Fitting(const PlanCall& call) {
 }
 
 std::string NameAt(const Candidate& candidate, const PlanCall& call) {
-  const bool here = candidate.place == call.decision->place;
-  return KernelName(*candidate.kernel) +
-         (here ? "" : Format(" at {}", candidate.place));
+  return KernelName(*candidate.kernel, candidate.place, call.decision->place);
 }
 
 void AddCandidates(const PlanCall& call, ExplainTable* table) {
@@ -161,20 +145,26 @@ void AddCandidates(const PlanCall& call, ExplainTable* table) {
   }
 }
 
-// Kernels that do not fit: one line for each reason, other dtypes counted.
-void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
-  std::vector<std::pair<std::string, std::string>> by_refusal;
+// Kernels that do not fit: one line for each reason, other dtypes counted. In
+// the whole table, whose head says why, one line has those of other places.
+void AddRefused(const PlanCall& call,
+                bool whole,
+                std::vector<ExplainLine>* lines) {
+  std::vector<std::pair<std::string, std::string>> refused, elsewhere;
   int other_dtypes = 0;
   const auto add = [&](const KernelDef& kernel, const std::string& refusal) {
     if (kernel.key.dtype != call.decision->list->expected.dtype) {
       ++other_dtypes;
       return;
     }
+    const bool away = whole && refusal.starts_with("not considered: ");
+    const std::string why(away ? ToString(kernel.key.place) : refusal);
+    auto& by_reason = away ? elsewhere : refused;
     const auto known =
-        std::find_if(by_refusal.begin(), by_refusal.end(),
-                     [&](const auto& each) { return each.second == refusal; });
-    if (known == by_refusal.end()) {
-      by_refusal.emplace_back(KernelName(kernel), refusal);
+        std::find_if(by_reason.begin(), by_reason.end(),
+                     [&](const auto& each) { return each.second == why; });
+    if (known == by_reason.end()) {
+      by_reason.emplace_back(KernelName(kernel), why);
     } else {
       known->first += ", " + KernelName(kernel);
     }
@@ -186,12 +176,19 @@ void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
   for (const KernelDef* kernel : KernelsElsewhere(*call.decision)) {
     add(*kernel, WhyElsewhere(*call.decision, *kernel));
   }
-  for (const auto& [kernels, refusal] : by_refusal) {
+  for (const auto& [kernels, refusal] : refused) {
     lines->push_back({Format("  {}: {}", kernels, refusal)});
   }
+  std::string others;
+  for (const auto& [kernels, place] : elsewhere) {
+    others += Format("{}{} at {}", others.empty() ? "" : ", ", kernels, place);
+  }
   if (other_dtypes > 0) {
-    lines->push_back(
-        {Format("  {} of other dtypes", Counted(other_dtypes, "kernel"))});
+    others += Format("{}{} of other dtypes", others.empty() ? "" : "; ",
+                     Counted(other_dtypes, "kernel"));
+  }
+  if (!others.empty()) {
+    lines->push_back({Format("  {}{}", whole ? "others: " : "", others)});
   }
 }
 
@@ -210,49 +207,113 @@ void AddAnswers(const PlanCall& call,
   }
 }
 
+// What a call is made of, and how that compares; "" if not fused.
+std::string CoversText(const Decision& decision) {
+  std::string text;
+  for (size_t i = 0; i < decision.covers.size(); ++i) {
+    text += Format("{}{} ({})", i == 0 ? "  includes ops " : ", ",
+                   decision.covers[i], decision.covered_ops[i]);
+  }
+  const size_t fused = decision.reason.find("; fused ");
+  if (decision.covers.size() < 2) text.clear();
+  if (fused == std::string::npos) return text;
+  return text + decision.reason.substr(text.empty() ? fused + 1 : fused);
+}
+
 // The lines about a call below its row in the whole table.
 std::vector<ExplainLine> LinesOf(const PlanCall& call) {
-  std::vector<ExplainLine> lines{{"  " + call.decision->reason}};
+  std::vector<ExplainLine> lines;
+  if (call.decision->why.reason == Reason::kRunsBlocks) {
+    lines.push_back({"  " + call.decision->reason});
+  }
   for (const std::string& hint : call.decision->list->hints) {
     lines.push_back({"  hint: " + hint});
   }
   for (const Candidate* candidate : Fitting(call)) {
     if (candidate == call.chosen) continue;
-    const std::string hint = HintFor(call, *candidate);
-    lines.push_back(
-        {Format("  {}, {}{}{}", NameAt(*candidate, call),
-                PredictionText(*candidate), hint.empty() ? "" : "; ", hint)});
+    const bool estimated = candidate->evidence == Evidence::kEstimate;
+    std::string line =
+        Format("{:>11} {:<16} {}",
+               estimated ? ShortTime(candidate->seconds, true)
+                         : PredictionText(*candidate),
+               NameAt(*candidate, call), HintFor(call, *candidate));
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines.push_back({std::move(line)});
   }
-  AddRefused(call, &lines);
+  AddRefused(call, true, &lines);
   AddAnswers(call, "  ", &lines);
   return lines;
 }
 
+// Adds the lines about a call, or the number of one that has the same.
+void AddLines(const PlanCall& call,
+              std::map<std::string, int>* known,
+              std::vector<ExplainRow>* rows) {
+  const auto add = [rows](const std::string& text) {
+    rows->push_back({{"  " + text}, Emphasis::kFaint});
+  };
+  if (const auto text = CoversText(*call.decision); !text.empty()) add(text);
+  const std::vector<ExplainLine> lines = LinesOf(call);
+  const std::string number = Format("#{}: ", call.number);
+  std::string key;
+  for (const ExplainLine& line : lines) {
+    const size_t hint = line.text.find(number);
+    key += line.text.substr(0, hint) + '\n';
+    if (hint != std::string::npos) {
+      key += line.text.substr(hint + number.size());
+    }
+  }
+  const auto [same, added] = known->emplace(key, call.number);
+  if (!added && lines.size() > 1) {
+    return add(Format("  other kernels: as those of #{}", same->second));
+  }
+  for (const ExplainLine& line : lines) {
+    add(line.text);
+  }
+}
+
 }  // namespace
+
+int WidthOf(const ExplainTable& table) {
+  int width = -2;
+  for (size_t column = 0; column < table.columns.size(); ++column) {
+    size_t widest = table.columns[column].name.size();
+    for (const ExplainRow& row : table.rows) {
+      widest = std::max(widest, row.cells[column].size());
+    }
+    width += static_cast<int>(widest) + 2;
+  }
+  return width;
+}
 
 ExplainTable MakeWholeTable(const Plan& plan, const ExplainOptions& options) {
   ExplainOptions unfolded = options;
-  unfolded.fold = false;
+  unfolded.layers.clear();
   unfolded.pointers = false;
   ExplainTable table = MakeExplainTable(plan, unfolded);
+  table.head.push_back(
+      {Format("below an op: its other kernels, with the hints that take them; "
+              "then those that do not fit, and why; others: kernels at places "
+              "that a hint allows, or of other dtypes{}",
+              options.fold ? "; fold=false repeats what is counted" : ""),
+       Emphasis::kFaint});
   const std::vector<PlanCall> calls = CallsOf(plan);
   std::vector<ExplainRow> rows;
-  size_t next = 0;
+  std::map<std::string, int> known;
   for (ExplainRow& row : table.rows) {
-    const bool of_call = row.op >= 0;
+    const auto call = std::find_if(
+        calls.begin(), calls.end(),
+        [&](const PlanCall& each) { return each.number == row.op; });
     rows.push_back(std::move(row));
-    if (!of_call) continue;
-    for (ExplainLine& line : LinesOf(calls[next++])) {
-      rows.push_back({{"  " + line.text}, Emphasis::kFaint});
-    }
+    if (call != calls.end()) AddLines(*call, &known, &rows);
   }
   table.rows = std::move(rows);
   for (const Transfer& transfer : plan.transfers()) {
-    table.foot.push_back(
-        {Format("copy of {}: {} -> {}, {} bytes, for {}", Shown(transfer.var),
-                transfer.from, transfer.to, transfer.bytes,
-                transfer.op_index < 0 ? "the fetch"
-                                      : Format("#{}", transfer.op_index))});
+    table.foot.push_back({Format(
+        "copy of {}: {} -> {}, {}, for {}", Shown(transfer.var), transfer.from,
+        transfer.to, ShortBytes(static_cast<double>(transfer.bytes)),
+        transfer.op_index < 0 ? "the fetch"
+                              : Format("#{}", transfer.op_index))});
   }
   for (const std::string& note : plan.notes()) {
     table.foot.push_back({note});
@@ -279,19 +340,13 @@ ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
                    ShortTime(summary.seconds, true));
   }
   table.head.push_back({std::move(line), Emphasis::kStrong});
-  line = Format("why: {}", call.why);
-  if (call.next != nullptr) {
-    std::string name;
-    const std::string factor = NextBestText(call, &name);
-    if (factor != "-") line += Format("; next best {} {}", name, factor);
-  }
-  table.head.push_back({std::move(line)});
-  table.head.push_back({FromText(summary, call)});
+  table.head.push_back({Format("why: {}{}", call.why, AlsoBestText(call))});
+  table.head.push_back({FromText(call)});
   AddValues(summary, call, &table.head);
   AddCandidates(call, &table);
   Fit(options.width, &table);
   std::vector<ExplainLine> refused;
-  AddRefused(call, &refused);
+  AddRefused(call, false, &refused);
   if (!refused.empty()) {
     table.foot.push_back({"kernels that do not fit", Emphasis::kFaint});
     table.foot.insert(table.foot.end(), refused.begin(), refused.end());

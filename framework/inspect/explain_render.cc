@@ -53,7 +53,7 @@ class TextWriter {
     if (!table_.rows.empty()) {
       text_ += '\n';
       WriteRows();
-      text_ += '\n';
+      if (!table_.foot.empty()) text_ += '\n';
     }
     WriteLines(table_.foot);
     return text_;

@@ -28,41 +28,9 @@ std::vector<PlanPhase> PhasesOf(const std::vector<PlanCall>& calls) {
   return phases;
 }
 
-// Calls of one op and kernel.
-struct CallKind {
-  std::string name;
-  const PlanCall* slowest = nullptr;
-  int calls = 0;
-  double seconds = 0;
-};
-
-CallKind SlowestKind(const std::vector<PlanCall>& calls) {
-  std::map<std::pair<std::string, const KernelDef*>, CallKind> kinds;
-  for (const PlanCall& call : calls) {
-    CallKind& kind = kinds[{call.name, call.chosen->kernel}];
-    kind.name = call.name;
-    ++kind.calls;
-    kind.seconds += call.seconds();
-    if (kind.slowest == nullptr || call.seconds() > kind.slowest->seconds()) {
-      kind.slowest = &call;
-    }
-  }
-  return std::max_element(kinds.begin(), kinds.end(),
-                          [](const auto& a, const auto& b) {
-                            return a.second.seconds < b.second.seconds;
-                          })
-      ->second;
-}
-
 std::string Percent(double part, double whole) {
   const double percent = 100 * part / whole;
   return percent < 1 ? "<1 %" : Format("{:.0f} %", percent);
-}
-
-std::string PlaceText(const PlanCall& call, const Plan& plan) {
-  return call.decision->place == plan.place()
-             ? ""
-             : Format(" at {}", call.decision->place);
 }
 
 // "; fed x [50, 13], words: ragged int64, 218 rows in 32".
@@ -94,24 +62,13 @@ std::string FedText(const std::vector<FeedSpec>& feeds) {
 
 std::string SlowestLine(const PlanSummary& summary) {
   const PlanCall& call = *summary.slowest;
-  std::string next;
-  if (call.next != nullptr) {
-    std::string name;
-    const std::string factor = NextBestText(call, &name);
-    if (factor != "-") next = Format("; next best {} {}", name, factor);
-  }
-  if (call.seconds() >= 0.05 * summary.seconds) {
-    return Format("slowest: #{} {}, {}{}, {}, {}: {}{}", call.number,
-                  CutMiddle(call.name, 40), KernelName(*call.chosen->kernel),
-                  PlaceText(call, *summary.plan),
-                  ShortTime(call.seconds(), call.estimated()),
-                  Percent(call.seconds(), summary.seconds), call.why, next);
-  }
-  const CallKind kind = SlowestKind(summary.calls);
-  return Format("slowest kind: {} by {}, {}, {}, {}", CutMiddle(kind.name, 40),
-                KernelName(*kind.slowest->chosen->kernel),
-                Counted(kind.calls, "call"), ShortTime(kind.seconds, true),
-                Percent(kind.seconds, summary.seconds));
+  return Format("slowest: #{} {}, {}, {}, {}: {}{}", call.number,
+                CutMiddle(call.name, 40),
+                KernelName(*call.chosen->kernel, call.decision->place,
+                           summary.plan->place()),
+                ShortTime(call.seconds(), call.estimated()),
+                Percent(call.seconds(), summary.seconds), call.why,
+                AlsoBestText(call));
 }
 
 std::string TimeLine(const PlanSummary& summary) {
@@ -126,33 +83,13 @@ std::string TimeLine(const PlanSummary& summary) {
                ? line
                : line + "; each predicted below 1 us: too short to compare";
   }
-  const bool estimated = summary.evidence != PlanEvidence::kRecords;
-  line += Format("; {} predicted{} ", ShortTime(summary.seconds, false),
-                 summary.plan->transfers().empty() ? "" : " without copies");
-  if (summary.evidence == PlanEvidence::kMixed) {
-    return line + "(~: estimates; tuning measures)";
-  }
-  return line + (estimated ? "(estimates; tuning measures)"
-                           : "(measured on this machine)");
-}
-
-// "put in for NHWC: 7 calls, 30 us (5 %)".
-void AddPutIn(const PlanSummary& summary, std::vector<ExplainLine>* lines) {
-  std::map<std::string, std::pair<int, double>> put_in;
-  for (const PlanCall& call : summary.calls) {
-    if (!call.put_in) continue;
-    auto& [calls, seconds] = put_in[call.why];
-    ++calls;
-    seconds += call.seconds();
-  }
-  for (const auto& [why, total] : put_in) {
-    std::string line = Format("{}: {}", why, Counted(total.first, "call"));
-    if (summary.has_times) {
-      line += Format(", {} ({})", ShortTime(total.second, true),
-                     Percent(total.second, summary.seconds));
-    }
-    lines->push_back({std::move(line)});
-  }
+  constexpr std::string_view kFrom[] = {"estimates; tuning measures",
+                                        "measured on this machine",
+                                        "~: estimates; tuning measures"};
+  return line +
+         Format("; {} predicted{} ({})", ShortTime(summary.seconds, false),
+                summary.plan->transfers().empty() ? "" : " without copies",
+                kFrom[static_cast<int>(summary.evidence)]);
 }
 
 // What the copies of one run move, and between what.
@@ -171,15 +108,13 @@ std::string MovedText(const Plan& plan) {
     bytes += static_cast<double>(transfer.bytes);
   }
   std::string parts;
-  const auto add = [&](std::string_view what, double bytes,
-                       const std::string& more) {
-    if (bytes == 0) return;
-    parts += Format("{}{} {}{}", parts.empty() ? "" : ", ", what,
-                    ShortBytes(bytes), more);
-  };
-  add("fed", fed, "");
-  add("between ops", between, "");
-  add("fetched", fetched, "");
+  for (const auto& [what, bytes] :
+       {std::pair("fed", fed), std::pair("between ops", between),
+        std::pair("fetched", fetched)}) {
+    if (bytes == 0) continue;
+    parts +=
+        Format("{}{} {}", parts.empty() ? "" : ", ", what, ShortBytes(bytes));
+  }
   return Format("moved: {} in {}: {}", ShortBytes(fed + between + fetched),
                 plan.transfers().size() == 1
                     ? "1 copy"
@@ -279,11 +214,16 @@ std::string NextBestText(const PlanCall& call, std::string* name) {
                       : TimesAsLong(ratio);
 }
 
+std::string AlsoBestText(const PlanCall& call) {
+  std::string name;
+  const std::string factor = NextBestText(call, &name);
+  return factor == "-" ? "" : Format("; next best {} {}", name, factor);
+}
+
 std::vector<ExplainLine> HeadOf(const PlanSummary& summary,
                                 const ExplainOptions& options) {
-  std::vector<ExplainLine> head;
-  head.push_back({TitleLine(summary, options), Emphasis::kStrong});
-  head.push_back({TimeLine(summary)});
+  std::vector<ExplainLine> head = {
+      {TitleLine(summary, options), Emphasis::kStrong}, {TimeLine(summary)}};
   if (summary.has_times) {
     head.push_back({SlowestLine(summary), Emphasis::kStrong});
   }
@@ -294,21 +234,19 @@ std::vector<ExplainLine> FootOf(const PlanSummary& summary,
                                 const ExplainOptions& options) {
   const Plan& plan = *summary.plan;
   std::vector<ExplainLine> foot;
-  AddPutIn(summary, &foot);
   if (!plan.transfers().empty()) foot.push_back({MovedText(plan)});
   foot.push_back(
       {MemoryText(plan) + (plan.transfers().empty() ? "; no copies" : "")});
-  if (!plan.idle_ops().empty()) {
-    const size_t idle = plan.idle_ops().size();
+  if (const auto& idle = plan.idle_ops(); !idle.empty()) {
     std::string line = Format(
-        "{} not run: ", idle == 1 ? "1 op does" : Format("{} ops do", idle));
-    for (size_t i = 0; i < plan.idle_ops().size() && i < 4; ++i) {
-      const int op = plan.idle_ops()[i];
-      line +=
-          Format("{}{} {}", i == 0 ? "" : ", ", op, plan.op_descs()[op].type);
+        "{} not run:",
+        idle.size() == 1 ? "1 op does" : Format("{} ops do", idle.size()));
+    for (size_t i = 0; i < idle.size() && i < 4; ++i) {
+      line += Format("{} {} {}", i == 0 ? "" : ",", idle[i],
+                     plan.op_descs()[idle[i]].type);
     }
-    foot.push_back(
-        {line + (plan.idle_ops().size() > 4 ? ", ..." : ""), Emphasis::kFaint});
+    if (idle.size() > 4) line += ", ...";
+    foot.push_back({std::move(line), Emphasis::kFaint});
   }
   if (!plan.rest().empty()) {
     foot.push_back({Format("more of the program runs after this: {}",

@@ -39,16 +39,18 @@ struct PlanSummary {
   PlanSummary(const PlanSummary&) = delete;  // pointers into `calls`
   PlanSummary(PlanSummary&&) = default;
 };
-PlanSummary Summarise(const Plan& plan);
+SLUICE_API PlanSummary Summarise(const Plan& plan);
 
 // "forward", "backward" or "optimizer".
 std::string_view PhaseName(OpPurpose purpose);
 // "program (training), cpu, 2 threads; fed x [50, 13]".
-std::string TitleLine(const PlanSummary& summary,
-                      const ExplainOptions& options);
+SLUICE_API std::string TitleLine(const PlanSummary& summary,
+                                 const ExplainOptions& options);
 // How long the next best kernel takes: "1.8x", with its name or place; "-"
 // where no other fits.
 std::string NextBestText(const PlanCall& call, std::string* name);
+// "; next best plain 1.8x", or "".
+std::string AlsoBestText(const PlanCall& call);
 
 std::vector<ExplainLine> HeadOf(const PlanSummary& summary,
                                 const ExplainOptions& options);

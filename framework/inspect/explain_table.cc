@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <optional>
 
 #include "sluice/framework/inspect/explain_summary.h"
@@ -28,7 +27,7 @@ enum Column {
   kWhy,
   kColumns
 };
-constexpr int kBarWidth = 20;
+constexpr int kBarWidth = 12;
 constexpr int kWidthForBars = 120;
 
 // All cells of one row, before columns are left out.
@@ -81,7 +80,7 @@ class TableBuilder {
   void AddRows() {
     std::vector<CallGroup> groups;
     if (options_.fold) {
-      groups = FoldCalls(summary_.calls, summary_.seconds);
+      groups = FoldCalls(summary_.calls, summary_.seconds, options_);
     } else {
       for (const PlanCall& call : summary_.calls) {
         groups.push_back({.calls = {&call}, .seconds = call.seconds()});
@@ -104,7 +103,11 @@ class TableBuilder {
       if (group.period > 0) {
         AddRepetition(group);
       } else {
-        AddGroup(group, largest);
+        AddGroup(group);
+        if (summary_.has_times && options_.width >= kWidthForBars) {
+          rows_.back().text[kBar].assign(
+              std::lround(kBarWidth * group.seconds / largest), '#');
+        }
       }
     }
   }
@@ -113,10 +116,10 @@ class TableBuilder {
     for (const PlanPhase& phase : summary_.phases) {
       if (phase.first != &first) continue;
       Cells& row = rows_.emplace_back();
-      row.line = Format(
-          "{}: {}{}", PhaseName(phase.purpose), Counted(phase.calls, "call"),
-          ShareText(phase.seconds).empty() ? ""
-                                           : ", " + ShareText(phase.seconds));
+      const std::string share = ShareText(phase.seconds);
+      row.line = Format("{}: {}{}{}", PhaseName(phase.purpose),
+                        Counted(phase.calls, "call"), share.empty() ? "" : ", ",
+                        share);
       row.emphasis = Emphasis::kStrong;
     }
   }
@@ -144,7 +147,7 @@ class TableBuilder {
     row.emphasis = Emphasis::kFaint;
   }
 
-  void AddGroup(const CallGroup& group, double largest) {
+  void AddGroup(const CallGroup& group) {
     const PlanCall& call = *group.calls[0];
     Cells& row = rows_.emplace_back();
     row.op = call.number;
@@ -154,12 +157,7 @@ class TableBuilder {
       row.text[kTime] = "~" + row.text[kTime];
     }
     row.text[kShare] = ShareText(group.seconds);
-    if (largest > 0) {
-      const double part = group.seconds / largest;
-      row.text[kBar] =
-          std::string(static_cast<size_t>(std::lround(kBarWidth * part)), '#');
-    }
-    if (group.mixed) return AddMixed(group, &row);
+    if (group.mixed || !group.layer.empty()) return AddUnlike(group, &row);
     row.text[kOp] = group.calls.size() == 1
                         ? call.name
                         : Format("{} x{}", call.name, group.calls.size());
@@ -180,22 +178,19 @@ class TableBuilder {
     row.emphasis = EmphasisOf(call, group);
   }
 
-  void AddMixed(const CallGroup& group, Cells* row) {
-    std::map<std::string, int> counts;
-    for (const PlanCall* call : group.calls) {
-      ++counts[call->name];
-    }
-    std::vector<std::pair<std::string, int>> kinds(counts.begin(),
-                                                   counts.end());
-    std::stable_sort(kinds.begin(), kinds.end(),
-                     [](auto& a, auto& b) { return a.second > b.second; });
-    row->text[kOp] = Format("{} small calls", group.calls.size());
-    for (size_t i = 0; i < kinds.size() && i < 2; ++i) {
-      row->text[kWhy] += Format("{}{} x{}", i == 0 ? "" : ", ", kinds[i].first,
-                                kinds[i].second);
-    }
-    if (kinds.size() > 2) row->text[kWhy] += ", ...";
-    row->emphasis = Emphasis::kFaint;
+  // Calls of several kinds: of a layer, or small ones.
+  void AddUnlike(const CallGroup& group, Cells* row) {
+    const PlanCall& most =
+        **std::max_element(group.calls.begin(), group.calls.end(),
+                           [](const PlanCall* a, const PlanCall* b) {
+                             return a->seconds() < b->seconds();
+                           });
+    row->text[kOp] =
+        group.mixed ? Format("{} small calls", group.calls.size())
+                    : Format("{}: {} calls", group.layer, group.calls.size());
+    row->text[kWhy] = Format("most: #{} {}", most.number, most.name);
+    row->emphasis = group.mixed ? Emphasis::kFaint : Emphasis::kNone;
+    if (&most == summary_.slowest) row->emphasis = Emphasis::kStrong;
   }
 
   Emphasis EmphasisOf(const PlanCall& call, const CallGroup& group) const {
@@ -231,11 +226,15 @@ class TableBuilder {
     return width > options_.width;
   }
 
-  void Drop(Column column) { std::erase(shown_, column); }
-
-  void CutCells(Column column, size_t width) {
-    for (Cells& row : rows_) {
-      row.text[column] = CutMiddle(row.text[column], width);
+  // Cuts the cells of columns, or drops those of width 0, while it is needed.
+  void Narrow(std::initializer_list<std::pair<Column, size_t>> columns) {
+    for (const auto& [column, width] : columns) {
+      if (!TooWide()) return;
+      if (width == 0) std::erase(shown_, column);
+      for (Cells& row : rows_) {
+        row.text[column] = column == kWhy ? CutReason(row.text[column], width)
+                                          : CutMiddle(row.text[column], width);
+      }
     }
   }
 
@@ -257,37 +256,35 @@ class TableBuilder {
   void ChooseColumns() {
     for (int column = 0; column < kColumns; ++column) {
       const bool optional = column == kPlace || column == kDType ||
-                            column == kMoved || column == kShare;
-      const bool of_time =
-          column == kTime || column == kShare || column == kBar;
-      if (of_time && !summary_.has_times) continue;
-      if (column == kBar && options_.width < kWidthForBars) continue;
+                            column == kMoved || column == kShare ||
+                            column == kBar;
+      if (column == kTime && !summary_.has_times) continue;
       if (optional && !AnyIn(column)) continue;
       shown_.push_back(column);
     }
     const std::vector<Cells> without_names = rows_;
     AddNextNames();
-    if (TooWide()) CutCells(kOp, 26);
-    if (TooWide()) Drop(kBar);
-    if (TooWide()) CutCells(kOp, 22);
-    if (TooWide()) Drop(kShare);
-    if (TooWide()) CutCells(kOp, 20);
-    if (TooWide()) CutCells(kWhy, 24);
-    if (TooWide()) CutCells(kOp, 16);
-    if (TooWide()) CutCells(kWhy, 16);
-    if (TooWide()) CutCells(kOp, 13);
-    if (TooWide()) CutCells(kWhy, 12);
+    Narrow({{kOp, 26},
+            {kOp, 22},
+            {kBar, 0},
+            {kShare, 0},
+            {kOp, 20},
+            {kWhy, 24},
+            {kOp, 16},
+            {kWhy, 16},
+            {kOp, 13},
+            {kWhy, 12}});
     if (TooWide()) {
       for (size_t i = 0; i < rows_.size(); ++i) {
         rows_[i].text[kNext] = without_names[i].text[kNext];
       }
     }
-    if (TooWide()) Drop(kDType);
-    if (TooWide()) Drop(kMoved);
-    if (TooWide()) Drop(kNext);
-    if (TooWide()) Drop(kWhy);
-    if (TooWide()) Drop(kPlace);
-    if (TooWide()) CutCells(kKernel, 12);
+    Narrow({{kDType, 0},
+            {kMoved, 0},
+            {kNext, 0},
+            {kWhy, 0},
+            {kPlace, 0},
+            {kKernel, 12}});
   }
 
   const PlanSummary& summary_;

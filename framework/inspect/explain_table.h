@@ -49,15 +49,22 @@ struct CallGroup {
   // is a line: "... these 2 calls 141 times more". Those before it may be shown
   // in one row, if they are small.
   size_t period = 0;
-  bool mixed = false;  // small calls of several kinds
-  double seconds = 0;  // of all calls
+  bool mixed = false;      // small calls of several kinds
+  std::string layer = {};  // whose calls these are
+  double seconds = 0;      // of all calls
 };
 
-// Joins neighbours that are alike and small; from kManyRows groups on, also
-// repetitions of several calls, and neighbours that take little time.
+// Joins neighbours that are alike and small, from kLongTable calls on those of
+// a layer, from kManyRows on also repetitions, and what takes little time; with
+// options.all, what repeats only.
+constexpr size_t kLongTable = 20;
 constexpr size_t kManyRows = 60;
 SLUICE_API std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
-                                            double total_seconds);
+                                            double total_seconds,
+                                            const ExplainOptions& options = {});
+
+// The columns of the longest possible row.
+SLUICE_API int WidthOf(const ExplainTable& table);
 
 // `options.width` decides which columns there are.
 SLUICE_API ExplainTable MakeExplainTable(const Plan& plan,
@@ -68,8 +75,8 @@ SLUICE_API bool ComputesOp(const Plan& plan, int op);
 SLUICE_API ExplainTable MakeOpTable(const Plan& plan,
                                     const ExplainOptions& options);
 
-// The table with a row for each call, below which are its other kernels, and
-// all that FootOf leaves out.
+// The table with all that is known about a call below its row, and all that
+// FootOf leaves out.
 SLUICE_API ExplainTable MakeWholeTable(const Plan& plan,
                                        const ExplainOptions& options);
 

@@ -22,12 +22,7 @@ std::string_view KindName(SlotKind kind) {
 }
 
 void WriteShape(const DDim& dims, JsonWriter* json) {
-  json->Key("shape");
-  json->BeginArray();
-  for (const int64_t size : dims) {
-    json->Value(size);
-  }
-  json->EndArray();
+  json->Field("shape", std::vector<int64_t>(dims.begin(), dims.end()));
 }
 
 void WriteArguments(
@@ -59,11 +54,7 @@ void WriteArguments(
 void WriteTiming(std::string_view key, const Timing& timing, JsonWriter* json) {
   json->Key(key);
   json->BeginObject();
-  json->Field("best", timing.best);
-  json->Field("median", timing.median);
-  json->Field("low", timing.low);
-  json->Field("high", timing.high);
-  json->Field("spread", timing.spread);
+  WriteSpread(timing, json);
   json->Field("rounds", timing.rounds);
   json->EndObject();
 }

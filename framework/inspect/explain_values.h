@@ -32,6 +32,16 @@ void WriteSlots(const Plan& plan, JsonWriter* json);
 // Writes a field with median, low and high.
 void WriteTime(std::string_view key, const MedianTime& time, JsonWriter* json);
 
+// Writes the fields of a Timing or a Record.
+template <typename Times>
+void WriteSpread(const Times& times, JsonWriter* json) {
+  json->Field("best", times.best);
+  json->Field("median", times.median);
+  json->Field("low", times.low);
+  json->Field("high", times.high);
+  json->Field("spread", times.spread);
+}
+
 // Writes field "times": those of whole runs.
 void WriteTimes(const RunProfile& profile, JsonWriter* json);
 

@@ -41,9 +41,10 @@ class JsonWriter {
       AppendJsonString(text_, value);
     }
   }
-  void Value(const std::vector<std::string>& values) {
+  template <typename T>
+  void Value(const std::vector<T>& values) {
     BeginArray();
-    for (const std::string& value : values) {
+    for (const T& value : values) {
       Value(value);
     }
     EndArray();

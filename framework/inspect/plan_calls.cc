@@ -79,7 +79,8 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
     call.put_in = decision.covers.empty();
     call.number = NumberOf(decision);
     call.name = NameOf(decision);
-    call.purpose = plan.op_descs()[decision.op_index].purpose;
+    call.desc = &plan.op_descs()[decision.op_index];
+    call.purpose = call.desc->purpose;
     call.moved_bytes = moved[decision.op_index];
     call.next = NextBest(call);
     call.time = PredictedSeconds(plan, calls.size() - 1);
@@ -93,6 +94,11 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
     if (calls[i - 1].put_in) calls[i - 1].purpose = calls[i].purpose;
   }
   return calls;
+}
+
+std::string KernelName(const KernelDef& kernel, PlaceKey place, PlaceKey here) {
+  const std::string name = KernelName(kernel);
+  return place == here ? name : Format("{} at {}", name, place);
 }
 
 std::string HintFor(const PlanCall& call, const Candidate& candidate) {

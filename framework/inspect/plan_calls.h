@@ -12,6 +12,7 @@ namespace sluice {
 // One kernel call of a plan, as Explain names it. Points into the plan.
 struct PlanCall {
   const Decision* decision = nullptr;
+  const OpDesc* desc = nullptr;
   const Candidate* chosen = nullptr;
   // The fastest of the other kernels that fit: at the same place, else at
   // another one; null without any.
@@ -36,6 +37,11 @@ SLUICE_API int NumberOf(const Decision& decision);
 
 // The calls in running order.
 SLUICE_API std::vector<PlanCall> CallsOf(const Plan& plan);
+
+// A kernel's name, with its place if that is not `here`: "plain at cuda:0".
+SLUICE_API std::string KernelName(const KernelDef& kernel,
+                                  PlaceKey place,
+                                  PlaceKey here = {});
 
 // The hint that prefers another kernel for a call: "#32: prefer variant=direct,
 // layout=NHWC". Empty for an op that a pass put in, which no hint selects.

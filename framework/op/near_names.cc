@@ -71,9 +71,8 @@ std::string SuggestNames(std::string_view name,
 std::string NoOperator(std::string_view op,
                        const std::vector<std::string>& ops) {
   return Format(
-      "there is no operator {}{} (operators of your own library: call "
-      "RegisterOperators_NAME() or LoadKernelLibrary first, in Python "
-      "sl.load_kernel_library)",
+      "there is no operator {}{} (one of your own library is there once the "
+      "library is registered or loaded)",
       Shown(op), SuggestNames(op, ops));
 }
 

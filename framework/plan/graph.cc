@@ -349,7 +349,10 @@ PreparedOp& Graph::Choose(int id) {
     const auto fusion = fusions_.find(id);
     if (fusion != fusions_.end()) {
       if (op.why.subject.empty()) op.why.subject = fusion->second.first;
-      op.reason += Format("; {}", fusion->second.second);
+      const std::string& times = fusion->second.second;
+      const std::string now = Format("fused {},", PredictionText(op.choice()));
+      const bool moved = op.covers.size() > 1 && !times.starts_with(now);
+      op.reason += "; " + times + (moved ? ", in its first layout" : "");
     }
   }
   return op;

@@ -23,7 +23,7 @@ std::vector<std::string> RunPasses(Graph* graph) {
     if (!graph->BeginPass(pass.name)) continue;
     const int changes = pass.run(*graph);
     if (changes > 0) {
-      remarks.push_back(Format("{}: {} change{}", pass.name, changes,
+      remarks.push_back(Format("pass {}: {} change{}", pass.name, changes,
                                changes == 1 ? "" : "s"));
     }
   }

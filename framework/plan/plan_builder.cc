@@ -99,11 +99,6 @@ void PlanBuilder::MakeGraph() {
   plan_->result_names_ = graph_->results();
   plan_->whole_ =
       plan_->result_names_ == plan_->fetch_names_ && !plan_->rest_.updates;
-  if (!plan_->rest_.empty()) {
-    plan_->notes_.push_back(
-        Format("this is a stretch of the program; the next one begins where {}",
-               plan_->rest_.reason));
-  }
   for (const std::string& remark : graph_->operand_remarks()) {
     plan_->notes_.push_back(remark);
   }
@@ -113,9 +108,6 @@ void PlanBuilder::MakeGraph() {
   }
   plan_->notes_.insert(plan_->notes_.end(), pass_remarks.begin(),
                        pass_remarks.end());
-  for (const int id : graph_->order()) {
-    NoteCovered(id);
-  }
 }
 
 // Makes the graph and runs the passes; returns their remarks. Repeats both if
@@ -146,20 +138,6 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
     }
     if (!again) return remarks;
   }
-}
-
-void PlanBuilder::NoteCovered(int id) {
-  const PreparedOp& op = graph_->op(id);
-  std::string others;
-  int count = 0;
-  for (const int covered : op.covers) {
-    if (covered == id) continue;
-    others += Format("{}{} ({})", count++ > 0 ? ", " : "", covered,
-                     graph_->Written(covered).type);
-  }
-  if (count == 0) return;
-  plan_->notes_.push_back(Format("op {} ({}) includes op{} {}", id,
-                                 op.desc.type, count > 1 ? "s" : "", others));
 }
 
 // Loads devices that hints name. A missing device cannot be required; a

@@ -45,7 +45,6 @@ class PlanBuilder {
   void MakeGraph();
   std::vector<std::string> RewriteGraph(
       const std::map<int, std::vector<KernelHint>>& op_hints);
-  void NoteCovered(int id);
   void AddFeeds();
   void AddOp(int op_index);
   void AddReasonsApart(const PreparedOp& op,

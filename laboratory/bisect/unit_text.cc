@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/framework/values/attribute.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/error.h"
@@ -99,12 +100,12 @@ std::string KernelsText(const PlanPair& pair,
                         const std::vector<int>& ops) {
   std::vector<std::string> kernels;
   for (const int op : ops) {
-    const PlannedText text{pair, in_a, op};
-    kernels.push_back(ops.size() == 1
-                          ? text.Kernel()
-                          : text.decision().op + " " + text.Kernel());
+    kernels.push_back(PlannedText{pair, in_a, op}.Kernel());
   }
-  return kernels.empty() ? "-" : Listed(kernels);
+  if (kernels.size() < 2) return kernels.empty() ? "-" : kernels[0];
+  const std::string calls = Format("{} calls: ", kernels.size());
+  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+  return calls + Listed(kernels);
 }
 
 std::string OpsText(const Plan& plan, const std::vector<int>& ops) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sluice/framework/inspect/explain_summary.h"
 #include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/framework/inspect/run_profile.h"
 #include "sluice/framework/inspect/units.h"
@@ -22,28 +23,8 @@ namespace {
 constexpr double kFarOff = 3;
 constexpr size_t kMostNames = 8;
 
-std::string FeedText(const FeedSpec& feed) {
-  std::string text = feed.name;
-  if (feed.dtype != DType::kFloat32) text += Format(" {}", feed.dtype);
-  return text + Format(" {}", feed.dims);
-}
-
 bool IsEmulated(const Plan& plan) {
   return DeviceManager::Instance().Get(plan.place()).is_emulated();
-}
-
-std::string TitleOf(const Plan& plan) {
-  const bool trains = std::ranges::any_of(
-      plan.op_descs(),
-      [](const OpDesc& op) { return op.purpose != OpPurpose::kForward; });
-  std::string fed;
-  for (const FeedSpec& feed : plan.feed_specs()) {
-    fed += (fed.empty() ? "; fed " : ", ") + FeedText(feed);
-  }
-  return Format("{}program, {}{}, {}{}", trains ? "training " : "",
-                plan.place(),
-                IsEmulated(plan) ? " (emulated: times are the CPU's)" : "",
-                Counted(plan.num_threads(), "thread"), fed);
 }
 
 std::string PredictedText(const ProfiledCall& call, const TimeUnit& unit) {
@@ -66,8 +47,8 @@ std::string CallTable(const ProfileReport& report, size_t rows, double all) {
   for (const ProfiledCall& call : report.calls) {
     if (table.size() == rows) break;
     so_far += call.seconds;
-    table.Add({call.inserted ? "+" : std::to_string(call.number), call.op,
-               call.kernel, unit.Cell(call.seconds),
+    table.Add({call.number_text(), call.op, call.kernel,
+               unit.Cell(call.seconds),
                busy ? "" : ShareText(call.seconds / all),
                busy ? "" : ShareText(so_far / all), PredictedText(call, unit)});
   }
@@ -101,6 +82,20 @@ std::string FarOffText(const ProfileReport& report) {
                                Counted(count, "call"), names));
 }
 
+// Cuts the last cells where rows are wider than `width`.
+void CutLastColumn(int width, ExplainTable* table) {
+  int room = width - WidthOf(*table);
+  if (room >= 0) return;
+  size_t longest = 0;
+  for (const ExplainRow& row : table->rows) {
+    longest = std::max(longest, row.cells.back().size());
+  }
+  room = std::max(room + static_cast<int>(longest), 0);
+  for (ExplainRow& row : table->rows) {
+    row.cells.back() = CutReason(row.cells.back(), room);
+  }
+}
+
 // "a run takes 200 us (198 to 203 us, 78 runs); 12 calls take 196 us".
 std::string RunLine(const ProfileReport& report, std::string_view order) {
   return Format(
@@ -129,7 +124,11 @@ std::string ProfiledCall::off_text() const {
 }
 
 std::string ProfiledCall::name() const {
-  return inserted ? "+ " + op : Format("{} {}", number, op);
+  return Format("{}{} {}", inserted ? "" : "#", number_text(), op);
+}
+
+std::string ProfiledCall::number_text() const {
+  return Format("{}{}", inserted ? "+" : "", number);
 }
 
 ShownTimes ProfileReport::shown() const {
@@ -161,8 +160,8 @@ std::vector<ProfiledCall> ProfiledCalls(const Plan& plan,
 
 ProfileReport MakeProfileReport(const Plan& plan,
                                 const RunProfile& profile) try {
-  ProfileReport report{TitleOf(plan), profile.run, IsEmulated(plan),
-                       ProfiledCalls(plan, profile)};
+  ProfileReport report{TitleLine(Summarise(plan), {}), profile.run,
+                       IsEmulated(plan), ProfiledCalls(plan, profile)};
   std::ranges::stable_sort(report.calls, std::greater(),
                            &ProfiledCall::seconds);
   return report;
@@ -196,13 +195,15 @@ ExplainTable MeasuredTable(const Plan& plan,
   }
   const std::vector<ProfiledCall>& sorted = report.calls;
   const TimeUnit unit(sorted.empty() ? 0 : sorted[0].seconds);
-  table.columns = {{"#", true},
-                   {"op"},
-                   {"kernel"},
-                   {Format("estimate {}", unit.name()), true},
-                   {Format("actual {}", unit.name()), true},
-                   {"factor"},
-                   {"why"}};
+  const bool narrow = options.width < 100;
+  table.columns = {
+      {"#", true},
+      {"op"},
+      {"kernel"},
+      {Format("{} {}", narrow ? "est." : "estimate", unit.name()), true},
+      {Format("actual {}", unit.name()), true},
+      {"factor"},
+      {"why"}};
   const bool few = !options.fold || sorted.size() <= kManyRows;
   const double least = few ? 0 : sorted[kManyRows - 1].seconds;
   for (const ProfiledCall& call : ProfiledCalls(plan, profile)) {
@@ -211,14 +212,13 @@ ExplainTable MeasuredTable(const Plan& plan,
     }
     const std::string off = call.off_text();
     table.rows.push_back(
-        {{call.inserted ? "+" : std::to_string(call.number),
-          CutMiddle(call.op, options.width < 100 ? 14 : 26), call.kernel,
+        {{call.number_text(), CutMiddle(call.op, narrow ? 13 : 26), call.kernel,
           unit.Cell(call.predicted, 2), unit.Cell(call.seconds),
-          off.empty() && call.off() != 1 ? Format("{:.2g}x", call.off()) : off,
-          call.why},
+          call.off() == 1 ? "" : TimesAsLong(call.off()), call.why},
          off.empty() ? Emphasis::kNone : Emphasis::kStrong,
          call.number});
   }
+  CutLastColumn(options.width, &table);
   const size_t left_out = sorted.size() - table.rows.size();
   if (options.op < 0 && left_out > 0) {
     table.foot.push_back({Format("... {} faster calls: fold=False", left_out)});

@@ -27,8 +27,9 @@ struct ProfiledCall {
   // How many times its estimate is too low, or, below 1, too high; 1 where it
   // is not an estimate, or either time is too short to compare.
   SLUICE_API double off() const;
-  // "33 conv2d_grad_filter", "+ transpose".
+  // "#33 conv2d_grad_filter", "+38 transpose".
   SLUICE_API std::string name() const;
+  std::string number_text() const;  // "+38" for a call that a pass put in
   // "5.7x too low", "3.1x too high"; "" where it is not far off.
   SLUICE_API std::string off_text() const;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -60,13 +59,6 @@ std::string RatioText(const Interval& ratio) {
              ? Format("{:.3g} to {:.3g} times as fast", 1 / ratio.high,
                       1 / ratio.low)
              : Format("{:.3g} to {:.3g} times as long", ratio.low, ratio.high);
-}
-
-std::string KernelName(const KernelDef& kernel,
-                       PlaceKey place,
-                       PlaceKey place_of_plan) {
-  const std::string name = KernelName(kernel);
-  return place == place_of_plan ? name : Format("{} at {}", name, place);
 }
 
 }  // namespace sluice

@@ -29,10 +29,4 @@ SLUICE_API std::string RatioText(double ratio);
 // An interval of ratios that excludes 1: "1.20 to 1.30 times as long".
 SLUICE_API std::string RatioText(const Interval& ratio);
 
-// "plain", "onednn/direct": the library only of kernels that are not our own,
-// and the place only if it is not that of the plan: "plain at cuda:0".
-SLUICE_API std::string KernelName(const KernelDef& kernel,
-                                  PlaceKey place,
-                                  PlaceKey place_of_plan = {});
-
 }  // namespace sluice

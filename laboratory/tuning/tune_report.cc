@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/framework/choice/candidates.h"
+#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
@@ -150,14 +151,15 @@ std::string ChangesText(const TuneResult& result) {
     if (!Changes(tuned)) continue;
     const double before = Before(tuned);
     const double after = After(tuned);
-    table.Add(
-        {std::to_string(tuned.op_index),
-         tuned.ops == 1 ? tuned.op : Format("{} x{}", tuned.op, tuned.ops),
-         Name(tuned, tuned.before), Name(tuned, tuned.winner),
-         unit.Cell(before), unit.Cell(after),
-         tuned.tie                 ? "a tie"
-         : before > 0 && after > 0 ? Format("{:.3g}x", before / after)
-                                   : ""});
+    table.Add({std::to_string(tuned.op_index),
+               Format("{}{}{}", tuned.op,
+                      tuned.ops == 1 ? "" : Format(" x{}", tuned.ops),
+                      tuned.plan > 0 ? " apart" : ""),
+               Name(tuned, tuned.before), Name(tuned, tuned.winner),
+               unit.Cell(before), unit.Cell(after),
+               tuned.tie                 ? "a tie"
+               : before > 0 && after > 0 ? Format("{:.3g}x", before / after)
+                                         : ""});
   }
   return (table.size() == 0 ? "" : "\n" + table.Text() + "\n") + wrong;
 }
@@ -183,7 +185,7 @@ std::string TotalText(const TuneResult& result) {
   text += neither == 0 ? "\n" : Format(", {} not measured\n", neither);
   if (after > 0) {
     text += Wrapped(
-        Format("kernels of a run, where timed: {}", Gain(before, after)));
+        Format("kernels by themselves, where timed: {}", Gain(before, after)));
   }
   return text;
 }

@@ -11,7 +11,6 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/inspect/debug_run.h"
-#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/program/ragged_rows.h"
 #include "sluice/python/bindings/arguments.h"
@@ -63,17 +62,6 @@ std::vector<Tensor> RunTimed(const std::shared_ptr<const Plan>& plan, Run run) {
   return results;
 }
 
-ExplainOptions ToOptions(int op, bool all, bool fold, int width, bool colour) {
-  ExplainOptions options;
-  options.op = op;
-  options.all = all;
-  options.fold = fold;
-  options.width = width;
-  options.colour = colour;
-  options.hint_form = "with sl.kernel_hints(\"{}\"):  #";
-  return options;
-}
-
 nb::list Run(Executor& self,
              nb::handle program,
              nb::handle feed,
@@ -118,7 +106,7 @@ nb::dict RunKeepingAll(Executor& self,
 
 void BindPlans(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
-  nb::class_<Plan>(m, "Plan",
+  nb::class_<Plan>(m, "Plan", nb::dynamic_attr(),
                    "A program prepared for one signature of feeds. Immutable.")
       .def_prop_ro("place",
                    [](const Plan& self) { return ToPython(self.place()); })
@@ -127,22 +115,35 @@ void BindPlans(nb::module_& m) {
       .def_prop_ro("fetch_names", &Plan::fetch_names)
       .def(
           "_explain",
-          [](const Plan& self, int op, bool all, bool fold, int width,
-             bool colour) {
-            return Explain(self, ToOptions(op, all, fold, width, colour));
+          [](const Plan& self, const nb::tuple& wanted) {
+            return Explain(self, ToOptions(wanted));
           },
-          "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
+          "wanted"_a)
       .def(
-          "_explain_table",
-          [](const Plan& self, int op, bool fold, int width) {
-            return ExplainTableJson(self,
-                                    ToOptions(op, false, fold, width, false));
+          "_explain_tables",
+          [](const Plan& self, const nb::tuple& wanted) {
+            return Format("[{}]", ExplainTableJson(self, ToOptions(wanted)));
           },
-          "op"_a, "fold"_a, "width"_a)
+          "wanted"_a)
       .def("explain_json", [](const Plan& self) { return ExplainJson(self); });
 }
 
 }  // namespace
+
+ExplainOptions ToOptions(const nb::tuple& wanted) {
+  ExplainOptions options;
+  options.op = nb::cast<int>(wanted[0]);
+  options.all = nb::cast<bool>(wanted[1]);
+  options.fold = nb::cast<bool>(wanted[2]);
+  options.width = nb::cast<int>(wanted[3]);
+  options.colour = nb::cast<bool>(wanted[4]);
+  for (const auto& [output, layer] : nb::cast<nb::dict>(wanted[5])) {
+    options.layers[nb::cast<std::string>(output)] = {
+        nb::cast<std::string>(layer[0]), nb::cast<int>(layer[1])};
+  }
+  options.hint_form = "with sl.kernel_hints(\"{}\"):  #";
+  return options;
+}
 
 std::vector<Tensor> RunProgram(Executor& executor,
                                std::string_view function,
@@ -200,22 +201,22 @@ void BindExecutors(nb::module_& m) {
           "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
       .def(
           "_explain",
-          [](const Executor& self, nb::handle program, int op, bool all,
-             bool fold, int width, bool colour) {
+          [](const Executor& self, nb::handle program,
+             const nb::tuple& wanted) {
             const ActiveHints hints;
             return self.Explain(ToProgram(program, "explain"),
-                                ToOptions(op, all, fold, width, colour));
+                                ToOptions(wanted));
           },
-          "program"_a.none(), "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
+          "program"_a.none(), "wanted"_a)
       .def(
           "_explain_tables",
-          [](const Executor& self, nb::handle program, int op, bool fold,
-             int width) {
+          [](const Executor& self, nb::handle program,
+             const nb::tuple& wanted) {
             const ActiveHints hints;
             return self.ExplainTables(ToProgram(program, "explain"),
-                                      ToOptions(op, false, fold, width, false));
+                                      ToOptions(wanted));
           },
-          "program"_a.none(), "op"_a, "fold"_a, "width"_a)
+          "program"_a.none(), "wanted"_a)
       .def("_last_plan",
            [](const Executor& self, nb::handle program) {
              return std::const_pointer_cast<Plan>(

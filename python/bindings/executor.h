@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/export.h"
 #include "sluice/python/bindings/bindings.h"
@@ -19,5 +20,8 @@ SLUICE_API std::vector<Tensor> RunProgram(Executor& executor,
                                           nb::handle fetch_list,
                                           nb::handle scope,
                                           const RunPlan& run_plan = {});
+
+// `wanted` has op, all, fold, width, colour, and names and numbers of layers.
+SLUICE_API ExplainOptions ToOptions(const nb::tuple& wanted);
 
 }  // namespace sluice::python

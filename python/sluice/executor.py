@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _core, errors, framework
 from .elsewhere import help_with_attributes
-from .explanation import Explanation, explain_plan, explained
+from .explanation import Explanation, explain_plan, explained, layer_names
 from .framework import Program
 from .ragged import Fetched, name_sizes
 
@@ -199,7 +199,9 @@ class Executor(_core.Executor):
     ) -> _core.Plan:
         """Prepare the plan that :meth:`run` would use, and return it."""
         program = framework._main if program is None else program
-        return self._prepare(program, feed, fetch_list)
+        plan = self._prepare(program, feed, fetch_list)
+        plan._layers = program._layers
+        return plan
 
     def explain(
         self,
@@ -241,7 +243,8 @@ class Executor(_core.Executor):
                 program, op, fold, feed, scope, budget
             )
         return explained(
-            op, all, fold, partial(self._explain, program),
+            op, all, fold, layer_names(program),
+            partial(self._explain, program),
             partial(self._explain_tables, program),
         )  # fmt: skip
 
@@ -264,11 +267,7 @@ class Executor(_core.Executor):
             plan, program, feed, _scope if scope is None else scope,
             float(budget),
         )  # fmt: skip
-        return explained(
-            op, False, fold,
-            lambda number, _, *rest: measured.text(number, *rest),
-            lambda *wanted: f"[{measured.json(*wanted)}]",
-        )  # fmt: skip
+        return explained(op, False, fold, {}, measured.text, measured.json)
 
     def profile(
         self,

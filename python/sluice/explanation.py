@@ -237,10 +237,10 @@ def explain_plan(
     Raises:
         NotFoundError: the plan does not compute the op.
     """
+    layers = layer_names(self)
     return explained(
-        op, all, fold, self._explain,
-        lambda *wanted: f"[{self._explain_table(*wanted)}]",
-    )  # fmt: skip
+        op, all, fold, layers, self._explain, self._explain_tables
+    )
 
 
 def layer_names(made: Any) -> dict[str, tuple[str, int]]:
@@ -254,17 +254,19 @@ def explained(
     op: Any,
     all: Any,
     fold: Any,
-    text: Callable[..., str],
-    tables: Callable[..., str],
+    layers: dict[str, tuple[str, int]],
+    text: Callable[[tuple], str],
+    tables: Callable[[tuple], str],
 ) -> Explanation:
     """What ``text`` and ``tables`` say, after a check of the arguments."""
     whole, folded = flag("explain: all", all), flag("explain: fold", fold)
     if isinstance(op, str):
-        op = _named(op, json.loads(tables(-1, False, _WIDTH)))
+        every = -1, False, False, _WIDTH, False, layers
+        op = _named(op, json.loads(tables(every)))
     number = op_number(op)
     return Explanation(
-        lambda width, colour: text(number, whole, folded, width, colour),
-        lambda: tables(number, folded, _WIDTH),
+        lambda *how: text((number, whole, folded, *how, layers)),
+        lambda: tables((number, False, folded, _WIDTH, False, layers)),
         whole,
     )
 

@@ -96,8 +96,9 @@ TEST(Placement, PredictsNothingWhereARunIsMuchShorter) {
                 HasSubstr("no prediction: a run now would take 95.0 ms by "
                           "its parts, and takes 2.02 ms"));
     EXPECT_THAT(text, HasSubstr("47 times apart"));
-    EXPECT_THAT(text, HasSubstr("furthest off: 46 transpose by itself 8.00 ms, "
-                                "in a run 5.21 us\n"));
+    EXPECT_THAT(text,
+                HasSubstr("furthest off: #46 transpose by itself 8.00 ms, "
+                          "in a run 5.21 us\n"));
     EXPECT_THAT(text, Not(HasSubstr("busy")));
     EXPECT_THAT(text, HasSubstr("measure again when nothing else runs"));
   }

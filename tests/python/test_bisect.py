@@ -214,7 +214,7 @@ def test_compare_names_what_differs(script, capsys):
     hints = f"#57: require variant={prefix}_wrong"
     assert main(["compare", path, "default", hints, "--budget", "0.1"]) == 3
     out = " ".join(capsys.readouterr().out.split())
-    assert f"1 of 200 ops DIFFERS; the first is 57 relu: plain under A, python/{prefix}" in out
+    assert f"1 of 200 ops DIFFERS; the first is #57 relu: plain under A, python/{prefix}" in out
     assert "B is wrong: Out[0, 3] is" in out
 
 

@@ -11,7 +11,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/json_writer.h"
 #include "sluice/laboratory/compare.h"
 #include "sluice/laboratory/measure/profile.h"
@@ -78,22 +77,16 @@ struct Measured {
   std::shared_ptr<const Plan> plan;
   RunProfile profile;
 
-  std::string Text(int op, bool fold, int width, bool colour) const {
-    ExplainOptions options;
-    options.op = op;
-    options.fold = fold;
-    options.width = width;
-    options.colour = colour;
+  std::string Text(const nb::tuple& wanted) const {
+    const ExplainOptions options = ToOptions(wanted);
     return ToString(MeasuredTable(*plan, profile, options), options);
   }
 
-  // As ExplainTableJson, with other members of calls.
-  std::string Json(int op, bool fold, int width) const {
-    ExplainOptions options;
-    options.op = op;
-    options.fold = fold;
-    options.width = width;
+  // As ExplainTables, with other members of calls.
+  std::string Json(const nb::tuple& wanted) const {
+    const ExplainOptions options = ToOptions(wanted);
     JsonWriter json;
+    json.BeginArray();
     json.BeginObject();
     json.Field("name", options.title);
     WriteJson(MeasuredTable(*plan, profile, options), &json);
@@ -113,6 +106,7 @@ struct Measured {
     }
     json.EndArray();
     json.EndObject();
+    json.EndArray();
     return json.text();
   }
 };

@@ -1,10 +1,10 @@
 #include "sluice/framework/inspect/explain_table.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/lines_of.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -18,18 +18,10 @@ using nlohmann::json;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Iota;
+using sluice::testing::LinesOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::vector<std::string> LinesOf(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 size_t WidestOf(const std::string& text) {
   size_t widest = 0;
@@ -141,6 +133,19 @@ TEST_F(ExplainTableTest, RepetitionsAreCounted) {
   EXPECT_EQ(folded, calls.size()) << "every call is in one group";
 }
 
+TEST_F(ExplainTableTest, TheCallsOfALayerAreOneRowOfALongTable) {
+  ExplainOptions options;
+  const auto plan = Prepare(Chain(40));
+  const auto calls = CallsOf(*plan);
+  for (int op = 4; op < 9; ++op) {
+    options.layers[calls[op].desc->outputs[0].second[0]] = {"dynamic_lstm", 7};
+  }
+  EXPECT_THAT(Explain(*plan, options),
+              ContainsRegex("\n *4 +dynamic_lstm: 5 calls .* most: #"));
+  options.fold = false;
+  EXPECT_THAT(Explain(*plan, options), Not(HasSubstr("dynamic_lstm")));
+}
+
 TEST_F(ExplainTableTest, OneOpHasItsCandidatesWithHints) {
   ExplainOptions options;
   options.op = 0;
@@ -186,6 +191,28 @@ TEST_F(ExplainTableTest, JsonHasTheRowsAndEveryCall) {
   EXPECT_EQ(table["calls"][0]["name"], "test_add");
   EXPECT_EQ(table["calls"][0]["purpose"], "forward");
   EXPECT_GT(table["calls"][0]["seconds"], 0);
+}
+
+TEST_F(ExplainTableTest, AWideTableHasBars) {
+  ExplainOptions options;
+  options.width = 120;
+  const auto plan =
+      executor_.Prepare(program_, {{"x", Iota({1 << 18, 3})}}, {Chain(2)});
+  EXPECT_THAT(Explain(*plan, options), HasSubstr("  ############  "));
+  EXPECT_THAT(Explain(*plan), Not(HasSubstr("##")));
+}
+
+TEST(KernelName, NamesTheLibraryAndThePlaceOnlyWhereTheySaySomething) {
+  KernelDef kernel;
+  kernel.key.library = "PLAIN";
+  kernel.variant = "winograd_4x4";
+  EXPECT_EQ(KernelName(kernel, CPUPlace()), "winograd_4x4");
+  kernel.key.library = "ONEDNN";
+  kernel.variant = "direct";
+  EXPECT_EQ(KernelName(kernel, CPUPlace()), "onednn/direct");
+  EXPECT_EQ(KernelName(kernel, CUDAPlace(0)), "onednn/direct at cuda:0");
+  EXPECT_EQ(KernelName(kernel, CPUPlace(), CUDAPlace(0)),
+            "onednn/direct at cpu");
 }
 
 // The hint that Explain shows was tried: with it, the op has that kernel.

@@ -54,14 +54,14 @@ TEST(ProfileReport, HasTheSlowestCallsWithTheirShares) {
       "\n"
       " #  op    kernel   us  share  so far  predicted\n"
       "24  relu  plain   100   51 %    51 %  2 (50x too low)\n"
-      " +  relu  plain    50   25 %    76 %  55\n"
+      "+4  relu  plain    50   25 %    76 %  55\n"
       "42  relu  plain    30   15 %    92 %  120 (4.0x too high)\n"
       "... 9 more calls, 16.5 us, 8 %; 1 of them below 1 us: "
       "profile.top(12)\n"
       "\n"
-      "estimates are more than 3x off for 2 calls: 24 relu, 42 relu; "
-      "sl.tune() measures\n"
-      "  them\n");
+      "estimates are more than 3x off for 2 calls: #24 relu, #42 relu; "
+      "sl.tune()\n"
+      "  measures them\n");
   EXPECT_THAT(ToString(Quiet(), 12), HasSubstr("\n13  relu  plain    <1 "));
   EXPECT_THAT(ToString(Quiet(), 12), Not(HasSubstr("more call")));
 }
@@ -101,7 +101,7 @@ TEST(ProfileReport, HasNoPredictionsOfAnEmulatedPlace) {
 TEST(ProfileReport, TuningIsNoAdviceForOpsThatRunBlocks) {
   ProfileReport report = Quiet();
   report.calls[0].runs_blocks = true;
-  EXPECT_THAT(ToString(report), HasSubstr("3x off for 1 call: 42 relu;"));
+  EXPECT_THAT(ToString(report), HasSubstr("3x off for 1 call: #42 relu;"));
 }
 
 TEST(ProfileReport, OnlyEstimatesAreOff) {
@@ -124,7 +124,7 @@ TEST(ProfileReport, IsOfAPlan) {
   const ProfileReport report = MakeProfileReport(*plan, profile);
   EXPECT_THAT(report.title, HasSubstr("; fed x [2, 3]"));
   ASSERT_EQ(report.calls.size(), 1u);
-  EXPECT_EQ(report.calls[0].name(), "0 test_add");
+  EXPECT_EQ(report.calls[0].name(), "#0 test_add");
   EXPECT_EQ(report.calls[0].kernel, "plain");
   EXPECT_EQ(report.calls[0].seconds, profile.ops[0].median);
   EXPECT_GT(report.calls[0].predicted, 0);

@@ -73,19 +73,6 @@ TEST(ComparedText, NeedsIntervalsThatDoNotOverlap) {
   EXPECT_EQ(ComparedText(now, before), "");
 }
 
-TEST(KernelName, NamesTheLibraryAndThePlaceOnlyWhereTheySaySomething) {
-  KernelDef kernel;
-  kernel.key.library = "PLAIN";
-  kernel.variant = "winograd_4x4";
-  EXPECT_EQ(KernelName(kernel, CPUPlace()), "winograd_4x4");
-  kernel.key.library = "ONEDNN";
-  kernel.variant = "direct";
-  EXPECT_EQ(KernelName(kernel, CPUPlace()), "onednn/direct");
-  EXPECT_EQ(KernelName(kernel, CUDAPlace(0)), "onednn/direct at cuda:0");
-  EXPECT_EQ(KernelName(kernel, CPUPlace(), CUDAPlace(0)),
-            "onednn/direct at cpu");
-}
-
 TEST(RatioText, SaysWhatTheRatioIsOf) {
   EXPECT_EQ(RatioText(1.0), "no gain");
   EXPECT_EQ(RatioText(1.004), "no gain");

@@ -341,7 +341,7 @@ TEST(Tune, TheResultReadsLikeAReport) {
   const TuneResult result = Tune(executor, lab);
   const std::string text = ToString(result);
   EXPECT_THAT(text, StartsWith("1 of 1 signature gets another kernel, 0 stay\n"
-                               "kernels of a run, where timed: "));
+                               "kernels by themselves, where timed: "));
   EXPECT_THAT(text, HasSubstr(" times as fast\n"));
   EXPECT_THAT(text, HasSubstr("0  test_lab x2  slow    plain "));
   EXPECT_THAT(text, HasSubstr("\nWRONG test_lab/thousandth (cpu float32 PLAIN)"
@@ -377,7 +377,7 @@ TEST(Tune, SignaturesThatKeepTheirKernelAreOnlyCounted) {
   }
   EXPECT_THAT(ToString(result),
               StartsWith("0 of 3 signatures get another kernel, 3 stay\n"
-                         "kernels of a run, where timed: 3.00 ms "
+                         "kernels by themselves, where timed: 3.00 ms "
                          "-> 3.00 ms, no gain\n3 signatures measured in "));
   EXPECT_THAT(ToString(result, true), HasSubstr("  stays with plain\n"));
 }

@@ -6,12 +6,6 @@ import pytest
 import sluice as sl
 
 
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    with sl.program_guard(sl.Program(), sl.Program()), sl.scope_guard(sl.Scope()):
-        yield
-
-
 def rows(*values):
     return {"x": np.array([values], "f4").T}
 

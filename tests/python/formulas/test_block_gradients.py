@@ -11,12 +11,6 @@ from block_model import Model, total
 from sluice import layers
 
 
-@pytest.fixture(autouse=True)
-def programs():
-    with sl.program_guard(sl.Program(), sl.Program()):
-        yield
-
-
 @pytest.fixture
 def model():
     return Model()

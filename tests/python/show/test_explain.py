@@ -14,12 +14,6 @@ import sluice as sl
 from sluice.lab import networks
 
 
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    with sl.program_guard(sl.Program(), sl.Program()), sl.scope_guard(sl.Scope()):
-        yield
-
-
 @pytest.fixture
 def exe():
     return sl.Executor()

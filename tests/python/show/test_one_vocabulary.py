@@ -13,12 +13,6 @@ from sluice.lab import networks
 L = sl.layers
 
 
-@pytest.fixture(autouse=True)
-def fresh_programs():
-    with sl.program_guard(sl.Program(), sl.Program()), sl.scope_guard(sl.Scope()):
-        yield
-
-
 def lstm():
     """A classifier of ragged words, and what is fed."""
     words = sl.data("words", [None, 1], "int64", lod_level=1)
@@ -62,7 +56,13 @@ def test_each_phase_has_one_section():
 
 
 def test_a_layer_is_one_row_and_one_box():
-    lstm()
+    feed, fetches = lstm()
+    exe, text = explained(feed, fetches)
+    assert len(re.findall("dynamic_lstm: 1[0-9] calls .* most: #", text)) == 1 and " unsqueeze " not in text
+    plan = exe.prepare(feed=feed, fetch_list=fetches)
+    assert len(re.findall(">dynamic_lstm: 1[0-9] calls<", plan.draw())) == 1 and ">unsqueeze<" not in plan.draw()
+    assert ">unsqueeze<" in plan.draw(all=True) and "dynamic_lstm: " in plan.explain()
+    assert " unsqueeze " in exe.explain(fold=False)
     main = sl.default_main_program()
     rows = [row for row in str(main.summary()).splitlines() if "dynamic_lstm_0" in row]
     assert len(rows) == 1 and "dynamic_lstm 12 ops" in rows[0]
@@ -76,7 +76,9 @@ def test_a_layer_is_one_row_and_one_box():
 
 def test_all_has_the_names_numbers_and_width_of_the_table():
     exe, text = explained(*lenet_training())
-    whole = exe.explain(all=True)
+    assert "momentum x" in exe.explain(all=True)
+    whole = exe.explain(all=True, fold=False)
+    assert whole.count("not considered:") == 0 and "other kernels: as those of #" in whole
     assert max(map(len, str(whole).splitlines())) <= 100
     (table,) = text.tables()
     for call in table["calls"]:
