@@ -12,8 +12,6 @@ from ..framework import append_backward as sluice_backward
 from .framework import Block, Parameter, Program, Variable
 from .layers import assign, reduce_sum, sums
 
-__all__ = ["append_backward", "gradients"]
-
 
 def names_of(variables: Any) -> Any:
     """The names of variables or names, or None."""

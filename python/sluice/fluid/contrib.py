@@ -11,8 +11,6 @@ import numpy as np
 from .framework import Program
 from .left_out import left_out, refusing
 
-__all__ = ["layers", "memory_usage", "reader"]
-
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     """Between which sizes the variables of a program are, and the unit.

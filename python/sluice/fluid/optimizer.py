@@ -46,7 +46,8 @@ class _Optimizer:
         self._steps: dict[Any, Any] = {}  # of dygraph, see _step
         # Rates that scripts set, by program.
         self._learning_rate_map: dict[Program, Variable] = {}
-        self._rate = named.get("learning_rate", next(iter(values), None))
+        first = next(iter(values), None)
+        self._learning_rate = named.get("learning_rate", first)
         values = tuple(_value(each) for each in values)
         if "learning_rate" in named:
             named["learning_rate"] = _value(named["learning_rate"])
@@ -60,7 +61,7 @@ class _Optimizer:
     ) -> Variable | None:
         """The learning rate as a variable; None before ``minimize``."""
         program = default_main_program() if program is None else program
-        given = self._learning_rate_map.get(program, self._rate)
+        given = self._learning_rate_map.get(program, self._learning_rate)
         if isinstance(given, Variable):
             return given
         rates = self._made._rates.items()
@@ -91,7 +92,7 @@ class _Optimizer:
         rate = self._take_rate(program)
 
         def again(copy: Program) -> None:
-            self._rate, var = rate, copy.block0.var
+            self._learning_rate, var = rate, copy.block0.var
             with program_guard(copy, _scratch(copy)):
                 self.apply_gradients([(var(p), var(g)) for p, g in names])
 
@@ -130,7 +131,7 @@ class _Optimizer:
         stops, rate = names_of(no_grad_set), self._take_rate(program)
 
         def again(copy: Program) -> None:
-            self._rate = rate
+            self._learning_rate = rate
             same = copy.block0.var(loss.name)
             self.minimize(same, _scratch(copy), chosen, stops)
 
@@ -149,7 +150,8 @@ class _Optimizer:
 
     def _take_rate(self, program: Program) -> Any:
         """Let a learning rate that is a variable be that of the program."""
-        rate = self._rate = self._learning_rate_map.get(program, self._rate)
+        rate = self._learning_rate_map.get(program, self._learning_rate)
+        self._learning_rate = rate
         if isinstance(rate, Variable):
             made = getattr(self._made, "inner_optimizer", self._made)
             made.learning_rate = program.block0.var(rate.name).value
@@ -166,8 +168,8 @@ class _Optimizer:
                 "fluid.parameter_list",
             )
         rate = self.current_step_lr()
-        if callable(self._rate):
-            self._rate()
+        if callable(self._learning_rate):
+            self._learning_rate()
         found = [(p, eager.gradient_of(p)) for p in parameters if p.trainable]
         found = [(p, each) for p, each in found if each is not None]
         key = (*(p.base_name for p, _ in found),)
@@ -205,7 +207,7 @@ class _Optimizer:
 
     def current_step_lr(self) -> float:
         """The learning rate of the next step of ``dygraph``."""
-        rate = self._rate
+        rate = self._learning_rate
         return (
             rate.rate() if callable(rate) else 0.001 if rate is None else rate
         )

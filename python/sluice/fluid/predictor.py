@@ -197,6 +197,10 @@ class Config(Shown):
         """True: programs are always optimised."""
         return True
 
+    def to_native_config(self) -> Config:
+        """The same, as old scripts ask for it."""
+        return self
+
     def _place(self) -> Any:
         if self._device is None:
             return None

@@ -2,6 +2,4 @@
 
 import contextlib
 
-__all__ = ["signature_safe_contextmanager"]
-
 signature_safe_contextmanager = contextlib.contextmanager

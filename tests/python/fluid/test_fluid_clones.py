@@ -160,6 +160,7 @@ def trained(sizes, how):
             layers.assign(weight * 0.9, weight)
     average = fluid.optimizer.ExponentialMovingAverage(0.5)
     average.update()
+    assert optimizer._learning_rate is rate
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
     run = program.clone().clone() if how == "clone" else program

@@ -404,7 +404,7 @@ def test_predictor_by_names(tagger):
 
 def test_tensors_of_fluid_core(tagger):
     predictor = fluid.core.create_paddle_predictor(
-        fluid.core.AnalysisConfig(str(tagger))
+        fluid.core.AnalysisConfig(str(tagger)).to_native_config()
     )
     tensor = fluid.core.PaddleTensor(WORDS.ravel())
     tensor.lod, tensor.shape = [[0, 2, 5]], [5, 1]
