@@ -131,30 +131,31 @@ class PyReader(Shown):
     def decorate_sample_generator(
         self, sample_generator: Any, batch_size: int, drop_last: bool = True,
         places: Any = None,
-    ) -> None:  # fmt: skip
-        """Take a function that gives a generator of samples."""
+    ) -> PyReader:  # fmt: skip
+        """Take a function that gives a generator of samples; return this."""
 
         def tuples() -> Iterator[Any]:
             for each in sample_generator():
                 yield each if isinstance(each, (tuple, list)) else (each,)
 
-        self.decorate_sample_list_generator(
+        return self.decorate_sample_list_generator(
             batch(tuples, batch_size, drop_last), places
         )
 
     def decorate_sample_list_generator(
         self, reader: Any, places: Any = None
-    ) -> None:
+    ) -> PyReader:
         """Take a function that gives a generator of lists of samples."""
         if self._eager and not self.inputs:
             self._batches = lambda: (
                 dict(enumerate(map(np.array, zip(*batch, strict=True))))
                 for batch in reader()
             )
-            return
-        self._batches = lambda: map(self._feeder.feed, reader())
+        else:
+            self._batches = lambda: map(self._feeder.feed, reader())
+        return self
 
-    def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
+    def decorate_batch_generator(self, reader: Any, places: Any = None) -> Any:
         """Take a function that gives a generator of tuples of arrays."""
         names = [var.name for var in self.inputs]
         self._batches = lambda: (
@@ -163,6 +164,7 @@ class PyReader(Shown):
             else dict(enumerate(batch))
             for batch in reader()
         )
+        return self
 
     decorate_paddle_reader = set_sample_list_generator = (
         decorate_sample_list_generator

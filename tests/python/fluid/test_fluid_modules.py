@@ -189,9 +189,11 @@ def test_a_reader_of_declared_variables_gives_samples():
     reader = layers.create_py_reader_by_data(2, [x])
     assert layers.read_file(reader) is x
     loader = fluid.io.DataLoader.from_generator([x], 2)
-    loader.set_sample_generator(lambda: iter(np.eye(2)), 2)
+    assert loader.set_sample_generator(lambda: iter(np.eye(2)), 2) is loader
     ((feed,),) = list(loader())
     np.testing.assert_array_equal(feed["x"], np.eye(2))
+    again = loader.set_batch_generator(lambda: iter([[np.ones((3, 2))]]))
+    assert again is loader and [each["x"].shape for (each,) in again()] == [(3, 2)]
 
 
 # Layers with a state, or with Python
