@@ -154,10 +154,18 @@ bool ParseBufferFormat(const char* format, DType* dtype) {
   return false;
 }
 
+void RefuseMasked(nb::handle array) {
+  if (!nb::hasattr(array, "filled")) return;
+  SLUICE_ENFORCE(PyObject_IsTrue(array.attr("mask").attr("any")().ptr()) == 0,
+                 ErrorCode::kInvalidArgument, "python.masked",
+                 "masked elements are no numbers; fill them by filled(value)");
+}
+
 Tensor ImportArray(nb::handle source) {
   if (nb::isinstance<Tensor>(source)) return nb::cast<const Tensor&>(source);
   if (nb::hasattr(source, "dtype") && nb::hasattr(source, "view") &&
       nb::hasattr(source, "ctypes")) {
+    RefuseMasked(source);
     const DType dtype = ToDType(source.attr("dtype"));
     const DType exchanged = ExchangedAs(dtype);
     if (dtype != exchanged) {

@@ -22,4 +22,7 @@ nb::object ToDLPack(nb::handle self,
                     nb::handle copy);
 nb::tuple DLPackDevice(const Tensor& self);
 
+// Raises InvalidArgument for an array of numpy.ma with masked elements.
+void RefuseMasked(nb::handle array);
+
 }  // namespace sluice::python

@@ -162,10 +162,8 @@ Tensor FeedArrays::Import(const Program& program,
                          nb::hasattr(value, "__dlpack__") &&
                          !nb::isinstance(value, nb::handle(numpy.ndarray));
     if (foreign) return ImportArray(value);
-    const bool array_like = nb::hasattr(value, "dtype") &&
-                            !nb::isinstance<nb::float_>(value) &&
-                            !nb::hasattr(value, "filled");
-    if (array_like) {
+    if (nb::hasattr(value, "dtype") && !nb::isinstance<nb::float_>(value)) {
+      RefuseMasked(value);
       array = numpy.ascontiguousarray(value);
       nb::object dtype = array.attr("dtype");
       if (!nb::cast<bool>(dtype.attr("isnative"))) {

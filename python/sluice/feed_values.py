@@ -37,6 +37,16 @@ def finite(what: str, value: Any) -> float:
     return result
 
 
+def unmasked(value: Any) -> np.ndarray:
+    """The array of ``value``, or an error if some of it is masked."""
+    if np.ma.is_masked(value):
+        raise InvalidArgumentError(
+            "masked elements are no numbers; fill them by filled(value)",
+            "python.masked_array",
+        )
+    return np.asarray(value)
+
+
 def _first(mask: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(mask)[0])
 
@@ -91,8 +101,6 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
     dtype cannot represent: 1.5 or 300 as int8, 1e300 as float32.
     """
     array = np.asarray(value)
-    if np.ma.is_masked(value):
-        _refuse(name, dtype, "a masked array, to be filled first", ())
     if array.dtype == dtype:
         return array
     if array.dtype.kind == "V" and array.dtype.type.__module__ != "numpy":

@@ -10,7 +10,7 @@ import numpy as np
 from .display import Shown
 from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
-from .feed_values import number
+from .feed_values import number, unmasked
 from .framework import Variable, positive
 
 __all__ = [
@@ -176,7 +176,7 @@ class NumpyArray(Initializer):
     """
 
     def __init__(self, value: Any) -> None:
-        self.value = np.asarray(value)
+        self.value = unmasked(value)
 
     def _append(self, var: Variable) -> None:
         if self.value.shape != var.shape:

@@ -60,8 +60,7 @@ class MetricBase(Shown):
             self._fail("preds: expected probabilities, 0 to 1")
         return preds
 
-    def _of_each(self, preds: np.ndarray, labels: Any) -> np.ndarray:
-        """The labels 0 and 1, one for each prediction."""
+    def _labels_of(self, preds: np.ndarray, labels: Any) -> np.ndarray:
         labels = np.asarray(labels).ravel()
         if preds.shape != labels.shape:
             self._fail(f"{preds.size} predictions, but {labels.size} labels")
@@ -112,7 +111,7 @@ class _Binary(MetricBase):
     def update(self, preds: Any, labels: Any) -> None:
         """Add a batch: probabilities of class 1, and labels, as many."""
         said = np.rint(self._shares(np.asarray(preds).ravel())) == 1
-        right = self._of_each(said, labels) == 1
+        right = self._labels_of(said, labels) == 1
         self.tp += int((said & right).sum())
         self.fp += int((said & ~right).sum())
         self.fn += int((~said & right).sum())
@@ -237,7 +236,7 @@ class Auc(MetricBase):
         and N labels."""
         scores = np.asarray(preds)
         scores = (scores if scores.ndim > 1 else scores[:, None])[:, -1]
-        right = self._of_each(self._shares(scores), labels) == 1
+        right = self._labels_of(self._shares(scores), labels) == 1
         bins = (scores.astype("float64") * self._steps).astype("int64")
         for counts, rows in (self.positive, right), (self.negative, ~right):
             counts += np.bincount(bins[rows], minlength=self._steps + 1)

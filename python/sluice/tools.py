@@ -66,7 +66,8 @@ def run_op(
     pairs = []
     for argument, value in inputs.items():
         for one in value if argument in variadic else [value]:
-            array = one if isinstance(one, _core.Tensor) else np.array(one)
+            tensor = isinstance(one, _core.Tensor)
+            array = one if tensor else np.array(one, subok=True)
             pairs.append((argument, array))
     return _core._run_op(op, pairs, dict(attrs), place, hint, list(outputs))
 

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/testing/temp_folder.h"
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace sluice {
 namespace {
@@ -13,14 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // A folder that replaces / for ReadCgroupLimits.
-class CgroupTest : public testing::Test {
+class CgroupTest : public ::testing::Test {
  protected:
-  CgroupTest() {
-    std::string name = (fs::temp_directory_path() / "cgroupXXXXXX").string();
-    root_ = mkdtemp(name.data());
-  }
-  ~CgroupTest() override { fs::remove_all(root_); }
-
   void Write(const std::string& file, const std::string& text) {
     const fs::path path = root_ + file;
     fs::create_directories(path.parent_path());
@@ -34,7 +28,8 @@ class CgroupTest : public testing::Test {
 
   CgroupLimits Read() { return ReadCgroupLimits(root_); }
 
-  std::string root_;
+  testing::TempFolder temp_;
+  std::string root_ = temp_.path();
 };
 
 TEST_F(CgroupTest, NothingThereIsNoLimit) {

@@ -322,8 +322,23 @@ REFUSED = [
     ([["1.5", "2"]], "float32", "'1.5' at [0, 0]"),
     ([[1j, 1]], "float32", "1j"),
     ([[1], [1, 2]], "float32", "with a sequence"),
-    (np.ma.masked_equal(np.float32([[1, 2]]), 2), "float32", "a masked array"),
+    (np.ma.masked_equal(np.float32([[1, 2]]), 2), "float32", "fill them"),
 ]
+
+
+def test_masked_arrays_are_refused_wherever_numbers_are_taken():
+    masked = np.ma.masked_equal(np.float32([1, 2]), 2)
+    for take in (
+        sl.Tensor,
+        sl.initializer.NumpyArray,
+        lambda x: sl.Scope().__setitem__("x", x),
+        lambda x: sl.io.default_collate([x]),
+        lambda x: sl.run_op("relu", {"X": x}),
+        sl.fluid.layers.assign,
+    ):
+        with pytest.raises(sl.InvalidArgumentError, match="filled"):
+            take(masked)
+        take(np.ma.masked_array(masked.data))
 
 
 @pytest.mark.parametrize("value, dtype, words", REFUSED)

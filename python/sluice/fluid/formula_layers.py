@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..feed_values import unmasked
 from .framework import Variable
 from .layer_helper import LayerHelper, layer
 from .simple_layers import LAYERS, assign_value, number_or_tensor
@@ -200,7 +201,7 @@ def _one_of(given: str, *choices: str) -> str:
 
 _NAMES: dict[str, Any] = {
     **LAYERS,
-    "array": np.asarray,
+    "array": lambda x, *dtype: np.asarray(unmasked(x), *dtype),
     "assign_value": assign_value,
     "axis_of": _axis_of,
     "fc": fc,

@@ -34,6 +34,7 @@ import numpy as np
 
 from .. import unique_name
 from ..errors import InvalidArgumentError
+from ..feed_values import unmasked
 from ..framework import created
 from ..initializer import Constant, Normal
 from ..layer_helper import ParamAttr
@@ -149,7 +150,7 @@ def assign_value(array: np.ndarray, output: Variable | None = None) -> Variable:
     names = {"f": "fp32_values", "b": "bool_values"}
     slot = names.get(array.dtype.kind, f"{array.dtype}_values")
     attrs = {"shape": list(array.shape), "dtype": code_of(array.dtype)}
-    attrs[slot] = array.ravel().tolist()
+    attrs[slot] = unmasked(array).ravel().tolist()
     return LayerHelper("assign").append("assign_value", {}, attrs, into=output)
 
 

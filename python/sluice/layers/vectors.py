@@ -193,8 +193,6 @@ def linspace(
             each = make("reshape", {"X": each}, shape=[1])
         else:
             _require_held("linspace", dtype, each)
-            if isinstance(each, int) and float(each) != each:
-                raise wrong(f"linspace: {each} is not exact in float64")
         ends.append(each if isinstance(each, Variable) else float(each))
     first, last = ends
     step = (last - first) / max(num - 1, 1)
@@ -235,11 +233,11 @@ def eye(
 
 
 def _require_held(layer: str, dtype: Any, *numbers: float) -> None:
-    """Raise for a number that integers of the dtype cannot be."""
+    """Raise for a number that integers of the dtype, or float64, cannot be."""
     held = limits(_core.DType(dtype).dtype)
     for each in numbers:
-        if held and not held.min <= each <= held.max:
-            raise wrong(f"{layer}: {dtype} does not hold {each}")
+        if held and not held.min <= each == float(each) <= held.max:
+            raise wrong(f"{layer}: {dtype}, or float64, does not hold {each}")
 
 
 def _drawn(shape: Sequence[int], below: int, seed: int) -> Variable:

@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from ..display import Shown
 from ..errors import InvalidArgumentError
+from ..feed_values import unmasked
 
 is_worker = False
 Empty = Callable[[Sequence[int], Any], np.ndarray]
@@ -55,7 +56,7 @@ class TensorDataset(Dataset):
     """
 
     def __init__(self, *arrays: Any) -> None:
-        self.arrays = tuple(np.asarray(array) for array in arrays)
+        self.arrays = tuple(unmasked(array) for array in arrays)
         shapes = [array.shape for array in self.arrays]
         if len({shape[:1] for shape in shapes}) != 1 or () in shapes:
             raise InvalidArgumentError(
@@ -118,7 +119,7 @@ def collate(samples: Sequence[Any], empty: Empty) -> Any:
         return list(samples)
     if isinstance(first, float) and not isinstance(first, np.generic):
         return np.asarray(samples, np.float32)
-    rows = [np.asarray(sample) for sample in samples]
+    rows = [unmasked(sample) for sample in samples]
     shape, dtype = rows[0].shape, rows[0].dtype
     if dtype.hasobject:
         raise Unequal(0, f"is {_core._shown(first)}, which has no dtype")

@@ -293,10 +293,7 @@ def randint(
 @row("randperm")
 def randperm(op, *, n, dtype=3, device=None):
     """0 to n - 1 in a drawn order."""
-    seed = op.given.get("seed", 0)
-    keys = op.append("uniform_random", shape=[n], seed=seed, dtype="float64")
-    order = op.append_all("top_k", {"X": keys}, k=n)["Indices"]
-    return op.cast(order, dtype_of(op, dtype))
+    return layers.randperm(n, dtype_of(op, dtype), op.given.get("seed", 0))
 
 
 @row("sampling_id")
@@ -341,15 +338,7 @@ def linspace(op, Start, Stop, Num, *, dtype=5):
 def eye(op, *, num_rows, num_columns=-1, dtype=5):
     """1 on the diagonal."""
     columns = num_rows if num_columns == -1 else num_columns
-    kind = dtype_of(op, dtype)
-    i, j = (
-        op.append("range", end=float(n), dtype="int64")
-        for n in (num_rows, columns)
-    )
-    i = op.append("unsqueeze", {"X": i}, axes=[1])
-    return op.append(
-        "cast", {"X": op.append("equal", {"X": i, "Y": j})}, dtype=kind
-    )
+    return layers.eye(num_rows, columns, dtype=dtype_of(op, dtype))
 
 
 @row("diag_v2")

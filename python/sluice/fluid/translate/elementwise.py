@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Any
 
+from ... import layers
 from ...framework import Variable
 from ...layers import ops
 from .table import ROWS, Many, Op, Row, row, same, words
@@ -162,14 +163,7 @@ def prelu(op, X, Alpha, *, mode):
 @row("maxout")
 def maxout(op, X, *, groups, axis=1):
     """The largest of each group of channels."""
-    rank = op.rank(X)
-    axis %= rank
-    if axis == 1:
-        return op.append("maxout", {"X": X}, groups=groups)
-    shape = [0] * axis + [op.size(X, axis) // groups, groups]
-    shape += [op.size(X, k) for k in range(axis + 1, rank)]
-    split = op.append("reshape", {"X": X}, shape=shape)
-    return op.append("reduce_max", {"X": split}, dim=[axis + 1])
+    return layers.maxout(X, groups, axis=axis)
 
 
 # Of two variables.

@@ -220,10 +220,9 @@ def teacher_student_sigmoid_loss(
 @row("sigmoid_focal_loss")
 def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     """The focal loss of class c = label - 1, for each class; -1 is ignored."""
-    count = op.size(X, 1)
     above = _with(op, "elementwise_add", Label, 1)  # from 0 on
-    above = op.reshape(among(op, above, count + 2), -1, 1)
-    classes = op.append("range", end=float(count), dtype=above.dtype)
+    above = op.reshape(among(op, above, op.size(X, 1) + 2), -1, 1)
+    classes = op.append("range", end=float(op.size(X, 1)), dtype=above.dtype)
     mine = op.append("equal", {"X": above - 2.0, "Y": classes})
     ignored = _with(op, "equal", above, 0)
     ignored = op.append("logical_or", {"X": ignored, "Y": mine})
