@@ -99,6 +99,7 @@ std::string KernelsText(const PlanPair& pair,
                         bool in_a,
                         const std::vector<int>& ops) {
   std::vector<std::string> kernels;
+  kernels.reserve(ops.size());
   for (const int op : ops) {
     kernels.push_back(PlannedText{pair, in_a, op}.Kernel());
   }

@@ -60,6 +60,12 @@ std::string Name(const TunedSignature& tuned, int index) {
   return KernelName(*kernel.kernel, kernel.place);
 }
 
+// How a tie is told whose medians may be far apart on a busy machine.
+std::string_view TieText(double before, double after) {
+  const bool close = after < 1.1 * before && before < 1.1 * after;
+  return close ? "a tie" : "within noise";
+}
+
 bool Changes(const TunedSignature& tuned) {
   return tuned.winner >= 0 && tuned.winner != tuned.before;
 }
@@ -79,7 +85,8 @@ std::string Decided(const TunedSignature& tuned) {
                          ? Format("{} -> {}, {}", Name(tuned, tuned.before),
                                   now, Gain(before, After(tuned)))
                          : Format("{} -> {}", Name(tuned, tuned.before), now);
-  return tuned.tie ? text + " (a tie)" : text;
+  return tuned.tie ? Format("{} ({})", text, TieText(before, After(tuned)))
+                   : text;
 }
 
 std::string KernelTable(const TunedSignature& tuned) {
@@ -157,9 +164,9 @@ std::string ChangesText(const TuneResult& result) {
                       tuned.plan > 0 ? " apart" : ""),
                Name(tuned, tuned.before), Name(tuned, tuned.winner),
                unit.Cell(before), unit.Cell(after),
-               tuned.tie                 ? "a tie"
-               : before > 0 && after > 0 ? Format("{:.3g}x", before / after)
-                                         : ""});
+               !(before > 0 && after > 0) ? ""
+               : tuned.tie                ? std::string(TieText(before, after))
+                                          : Format("{:.3g}x", before / after)});
   }
   return (table.size() == 0 ? "" : "\n" + table.Text() + "\n") + wrong;
 }
@@ -173,7 +180,7 @@ std::string TotalText(const TuneResult& result) {
     if (tuned.winner >= 0 && !Changes(tuned)) ++stay;
     if (tuned.plan > 0 || Before(tuned) <= 0 || After(tuned) <= 0) continue;
     before += tuned.ops * Before(tuned);
-    after += tuned.ops * After(tuned);
+    after += tuned.ops * (tuned.tie ? Before(tuned) : After(tuned));
   }
   const size_t count = result.signatures.size();
   if (count == 0) return "";

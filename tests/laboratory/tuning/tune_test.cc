@@ -380,6 +380,14 @@ TEST(Tune, SignaturesThatKeepTheirKernelAreOnlyCounted) {
                          "kernels by themselves, where timed: 3.00 ms "
                          "-> 3.00 ms, no gain\n3 signatures measured in "));
   EXPECT_THAT(ToString(result, true), HasSubstr("  stays with plain\n"));
+  TunedSignature& tied = result.signatures[0];
+  tied.kernels.push_back(tied.kernels[0]);
+  tied.winner = 1;
+  tied.tie = true;
+  EXPECT_THAT(ToString(result), HasSubstr("1000   a tie\n"));
+  tied.kernels[1].timing.median = 0.5e-3;
+  EXPECT_THAT(ToString(result), HasSubstr("  500  within noise\n"));
+  EXPECT_THAT(ToString(result), HasSubstr(" -> 3.00 ms, no gain\n"));
 }
 
 TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
