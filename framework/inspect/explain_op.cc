@@ -217,7 +217,8 @@ std::string CoversText(const Decision& decision) {
   const size_t fused = decision.reason.find("; fused ");
   if (decision.covers.size() < 2) text.clear();
   if (fused == std::string::npos) return text;
-  return text + decision.reason.substr(text.empty() ? fused + 1 : fused);
+  return text.empty() ? " " + decision.reason.substr(fused + 1)
+                      : text + decision.reason.substr(fused);
 }
 
 // The lines about a call below its row in the whole table.

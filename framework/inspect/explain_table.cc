@@ -185,9 +185,8 @@ class TableBuilder {
                            [](const PlanCall* a, const PlanCall* b) {
                              return a->seconds() < b->seconds();
                            });
-    row->text[kOp] =
-        group.mixed ? Format("{} small calls", group.calls.size())
-                    : Format("{}: {} calls", group.layer, group.calls.size());
+    row->text[kOp] = group.mixed ? "small calls" : group.layer;
+    row->text[kKernel] = Format("{} calls", group.calls.size());
     row->text[kWhy] = Format("most: #{} {}", most.number, most.name);
     row->emphasis = group.mixed ? Emphasis::kFaint : Emphasis::kNone;
     if (&most == summary_.slowest) row->emphasis = Emphasis::kStrong;
