@@ -1,7 +1,5 @@
 #include "sluice/framework/inspect/explain_table.h"
 
-#include <algorithm>
-
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/lines_of.h"
@@ -22,14 +20,6 @@ using sluice::testing::LinesOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-size_t WidestOf(const std::string& text) {
-  size_t widest = 0;
-  for (const std::string& line : LinesOf(text)) {
-    widest = std::max(widest, line.size());
-  }
-  return widest;
-}
 
 class ExplainTableTest : public ::testing::Test {
  protected:
@@ -90,15 +80,12 @@ TEST_F(ExplainTableTest, NoLineIsWiderThanAsked) {
                {}, "require place=fpga:0");
   const auto plan = Prepare(end);
   for (const int width : {40, 60, 80, 100, 124}) {
-    ExplainOptions options;
-    options.width = width;
-    EXPECT_LE(WidestOf(Explain(*plan, options)), static_cast<size_t>(width));
+    for (const std::string& line : LinesOf(Explain(*plan, {.width = width}))) {
+      EXPECT_LE(line.size(), static_cast<size_t>(width));
+    }
   }
-  ExpectError(ErrorCode::kInvalidArgument, "explain.width", {"39"}, [&] {
-    ExplainOptions options;
-    options.width = 39;
-    Explain(*plan, options);
-  });
+  ExpectError(ErrorCode::kInvalidArgument, "explain.width", {"39"},
+              [&] { Explain(*plan, {.width = 39}); });
 }
 
 TEST_F(ExplainTableTest, AlikeNeighboursShareARow) {
@@ -194,11 +181,9 @@ TEST_F(ExplainTableTest, JsonHasTheRowsAndEveryCall) {
 }
 
 TEST_F(ExplainTableTest, AWideTableHasBars) {
-  ExplainOptions options;
-  options.width = 120;
   const auto plan =
       executor_.Prepare(program_, {{"x", Iota({1 << 18, 3})}}, {Chain(2)});
-  EXPECT_THAT(Explain(*plan, options), HasSubstr("  ############  "));
+  EXPECT_THAT(Explain(*plan, {.width = 120}), HasSubstr("  ############  "));
   EXPECT_THAT(Explain(*plan), Not(HasSubstr("##")));
 }
 
