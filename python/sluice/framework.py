@@ -310,9 +310,7 @@ class Program(_core.Program):
         Ops that only change parameters are left out. Raises NotFoundError for
         an unknown variable.
         """
-        fetches = list(fetch_list)
-        names = fetch_names("prune: fetch_list", fetches)
-        self._check_own("prune: fetch_list", fetches)
+        names = fetch_names("prune: fetch_list", fetch_list, self)
         return self._copied("_become_pruned", names)
 
     def serialize(self) -> bytes:
@@ -499,8 +497,11 @@ def _require_list(what: str, given: Any, check: str) -> None:
         )
 
 
-def fetch_names(what: str, variables: Any) -> list[str]:
-    """Names of variables; they may belong to a clone, as in Executor.run."""
+def fetch_names(
+    what: str, variables: Any, program: Program | None = None
+) -> list[str]:
+    """Names of variables, of the program if it is given; they may belong to a
+    clone, as in Executor.run."""
     _require_list(what, variables, "python.fetch_list")
     given = list(variables)
     for variable in given:
@@ -510,6 +511,8 @@ def fetch_names(what: str, variables: Any) -> list[str]:
                 f"{_core._shown(variable)}{created()}",
                 "python.fetch",
             )
+    if program is not None:
+        program._check_own(what, given)
     return [getattr(variable, "name", variable) for variable in given]
 
 

@@ -1,3 +1,4 @@
+import io
 import operator
 import pickle
 import xml.etree.ElementTree as ElementTree
@@ -258,6 +259,8 @@ def test_variables_of_other_programs_are_refused():
         lambda: exe.prepare(second.program, feed, [first]),
         lambda: exe.run_checked(second.program, feed, [first]),
         lambda: second.program.prune([first]),
+        lambda: sl.onnx.save(second.program, io.BytesIO(), [first]),
+        lambda: sl.onnx.save(second.program, io.BytesIO(), [second], [x]),
     ):
         with pytest.raises(sl.errors.InvalidArgumentError, match="another"):
             refused()

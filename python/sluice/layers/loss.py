@@ -17,8 +17,8 @@ from .making import one_shape
 
 __all__ = [
     "bce_loss", "bpr_loss", "cross_entropy", "dice_loss", "hinge_loss",
-    "huber_loss", "kldiv_loss", "label_smooth", "log_loss", "margin_rank_loss",
-    "mse_loss", "nll_loss", "npair_loss", "rank_loss",
+    "huber_loss", "kldiv_loss", "label_smooth", "log_loss", "logistic_loss",
+    "margin_rank_loss", "mse_loss", "nll_loss", "npair_loss", "rank_loss",
     "sigmoid_cross_entropy_with_logits", "smooth_l1", "smooth_l1_loss",
     "softmax_with_cross_entropy", "square_error_cost", "warpctc",
 ]
@@ -226,9 +226,11 @@ def mse_loss(
     return _reduced("mse_loss", square_error_cost(input, label), reduction)
 
 
-def _logistic(x: Variable, label: Variable) -> Variable:
-    """-label * log sigmoid(x) - (1 - label) * log(1 - sigmoid(x))."""
-    return x._append("logistic_loss", {"X": x, "Y": label})
+def logistic_loss(x: Variable, y: Variable) -> Variable:
+    """``-y * log sigmoid(x) - (1 - y) * log(1 - sigmoid(x))``, by element, of
+    labels y, 0 to 1, in the shape of x."""
+    one_shape("logistic_loss", x=x, y=y)
+    return x._append("logistic_loss", {"X": x, "Y": y})
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -252,7 +254,7 @@ def sigmoid_cross_entropy_with_logits(
     """
     one_shape("sigmoid_cross_entropy_with_logits", x=x, label=label)
     counts = label != float(ignore_index)
-    loss = _where(counts, _logistic(x, label), 0.0)
+    loss = _where(counts, logistic_loss(x, label), 0.0)
     if not normalize:
         return loss
     count = _sum(_apply("cast", counts, dtype=loss.dtype))
@@ -424,7 +426,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable) -> Variable:
     Label is 1 where left should be ranked higher, 0 where right should.
     """
     one_shape("rank_loss", left=left, right=right, label=label)
-    return _logistic(left - right, label)
+    return logistic_loss(left - right, label)
 
 
 def margin_rank_loss(

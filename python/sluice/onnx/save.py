@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .. import _core, executor, framework
+from .. import _core, executor
 from ..errors import InvalidArgumentError
-from ..framework import Program
+from ..framework import Program, fetch_names
 
 
 def save(
@@ -83,8 +83,8 @@ def save(
         _global_scope() if scope is None else scope,
         path,
         is_path,
-        _names("fetch_list", fetch_list),
-        _names("feed_list", feed_list),
+        _names("fetch_list", fetch_list, program),
+        _names("feed_list", feed_list, program),
         _size_names(size_names),
         opset,
         bool(external_data),
@@ -128,7 +128,7 @@ def _stem(path: Any) -> str:
     return file.encode(errors="replace").decode().split(".")[0]
 
 
-def _names(what: str, variables: Iterable[Any] | None) -> list[str]:
+def _names(what: str, variables: Any, program: Program) -> list[str]:
     if variables is None:
         return []
-    return framework.fetch_names(f"onnx.save: {what}", variables)
+    return fetch_names(f"onnx.save: {what}", variables, program)

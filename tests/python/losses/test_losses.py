@@ -174,9 +174,9 @@ def test_ctc_of_a_thousand_times_has_the_gradient_of_differences():
 
 @pytest.mark.parametrize(
     "name",
-    "bce_loss hinge_loss huber_loss kldiv_loss log_loss margin_rank_loss mse_loss "
-    "rank_loss sigmoid_cross_entropy_with_logits smooth_l1 smooth_l1_loss "
-    "square_error_cost".split(),
+    "bce_loss hinge_loss huber_loss kldiv_loss log_loss logistic_loss "
+    "margin_rank_loss mse_loss rank_loss sigmoid_cross_entropy_with_logits "
+    "smooth_l1 smooth_l1_loss square_error_cost".split(),
 )
 def test_two_shapes_are_refused(name):
     x, y = sl.data("x", [None, 1]), sl.data("y", [None])
