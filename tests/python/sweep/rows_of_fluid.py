@@ -26,6 +26,7 @@ from sweeping import (
     rows_of,
     sigmoid,
     softplus,
+    tanh_shrink,
     where,
 )
 
@@ -126,8 +127,8 @@ FORMULAS = [
              lambda x: relu(x - 0.5) - relu(-x - 0.5), (ONE,)),
     FluidRow("hard_shrink", L.hard_shrink,
              lambda x: where(absolute(x).real <= 0.5, 0, x), (ONE,)),
-    FluidRow("tanh_shrink", L.tanh_shrink, lambda x: x - np.tanh(x), (NEAR,),
-             scale=lambda x: abs(x)),
+    *(FluidRow("tanh_shrink", L.tanh_shrink, tanh_shrink, (x,))
+      for x in (NEAR, ONE)),
     FluidRow("pow", lambda x: L.pow(x, 3.0), lambda x: x**3,
              (ONE[np.abs(ONE[:, 0]) < 1e12],)),
     *(FluidRow("l2_normalize", lambda x: L.l2_normalize(x, 1), normalized, (x,),

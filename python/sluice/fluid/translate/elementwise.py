@@ -74,8 +74,16 @@ def soft_relu(op, X, *, threshold=40.0):
 
 @row("tanh_shrink")
 def tanh_shrink(op, X):
-    """x - tanh(x)."""
-    return X - op.append("tanh", {"X": X})
+    """x - tanh(x). Near 0, where that has no digits, it is x c / (1 + c) with
+    c = x^2 / (3 + x^2 / (5 + ...)), by the continued fraction of tanh.
+    """
+    near = op.append("clip", {"X": X}, min=-1.0, max=1.0)
+    square = near * near
+    c = square / 17
+    for odd in range(15, 2, -2):
+        c = square / (c + odd)
+    both = {"X": near * c / (c + 1), "Y": X - op.append("tanh", {"X": X})}
+    return op.append("where", {"Condition": abs(X) < 1, **both})
 
 
 @row("hard_swish")
@@ -119,13 +127,9 @@ def scale(
         shifted = X if bias_after_scale or not bias else X + bias
         out = op.append("elementwise_mul", {"X": shifted, "Y": factor})
         return out + bias if bias_after_scale and bias else out
-    out = op.append(
-        "scale",
-        {"X": X},
-        scale=scale,
-        bias=bias,
-        bias_after_scale=bias_after_scale,
-    )
+    factors = {"scale": scale, "bias": bias}
+    factors["bias_after_scale"] = bias_after_scale
+    out = op.append("scale", {"X": X}, **factors)
     known = op.numbers.get(X.name)
     if known is not None and bias == 0.0 and scale == 1.0:
         op.numbers[out.name] = known
