@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,12 @@ class Constant(Initializer):
 
     def _append(self, var: Variable) -> None:
         value = number("initializer: value", self.value)
-        if var.dtype.is_floating or value == self.value:
+        whole = int(self.value) if isinstance(self.value, Integral) else value
+        if var.dtype.is_floating or value == whole:
             self._fill("fill_constant", var, value=value)
             return
         # An integer that float64 cannot hold.
-        one = {"int_values": [self.value], "shape": [1], "dtype": var.dtype}
+        one = {"int_values": [whole], "shape": [1], "dtype": var.dtype}
         made = var.program.append_op("assign_value", attrs=one | {"values": []})
         shape = {"shape": list(var.shape or ())}
         var.program.append_op("expand", {"X": made["Out"]}, {"Out": var}, shape)

@@ -6,10 +6,10 @@ import pathlib
 import re
 
 import pytest
+from test_lab import status
 
 import sluice as sl
 from sluice import lab
-from sluice.lab.__main__ import main
 
 HEAD = """
 import ctypes
@@ -95,14 +95,6 @@ def write(tmp_path):
         return str(path)
 
     return write
-
-
-def status(arguments):
-    """The exit status, even if argparse ends the program."""
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return end.code
 
 
 def test_each_mistake_is_named_and_right_kernels_are_not(write):

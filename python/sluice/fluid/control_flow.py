@@ -148,7 +148,7 @@ class _Loop(Shown):
         """A memory full of a number, with a size of another variable."""
         attrs = {
             "shape": [1 if size == -1 else size for size in shape],
-            "value": float(value),
+            "value": value,
             **dims,
         }
         block = self._inside("memory").global_block()

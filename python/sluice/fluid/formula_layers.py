@@ -59,7 +59,7 @@ image_resize_short(input, out_short_len, resample='BILINEAR') =
     image_resize(input, [int(size * out_short_len / min(input.shape[2:4]) + 0.5)
     for size in input.shape[2:4]], resample=resample)
 increment(x, value=1.0, in_place=True) =
-    _increment(x, float(value), x if in_place else None)
+    _increment(x, value, x if in_place else None)
 lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
     bias_attr=None, name=None) = _lstm_unit(fc(concat([x_t, hidden_t_prev], 1),
     4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr),

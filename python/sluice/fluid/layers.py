@@ -93,7 +93,7 @@ def create_tensor(helper: LayerHelper, a: Any) -> Variable:
 @layer("shape, value, dtype, persistable=False, force_cpu=False, name=None")
 def create_global_var(helper: LayerHelper, a: Any) -> Variable:
     """A variable of the scope that begins full of one number."""
-    start = Constant(float(a.value))
+    start = Constant(a.value)
     return helper.create_persistable(helper.name, a.shape, a.dtype, start)
 
 

@@ -55,7 +55,7 @@ def autoincreased_step_counter(helper: LayerHelper, a: Any) -> Variable:
         return helper.block.var(name)
     start = Constant(a.begin - a.step)
     counter = helper.create_persistable(name, [1], "int64", start)
-    attrs = {"step": float(a.step)}
+    attrs = {"step": a.step}
     return helper.append("increment", {"X": counter}, attrs, into=counter)
 
 

@@ -252,7 +252,7 @@ class Variable:
         """A number as a variable."""
         if isinstance(value, Variable):
             return value
-        attrs = {"shape": [1], "dtype": CODES["int64"], "value": float(value)}
+        attrs = {"shape": [1], "dtype": CODES["int64"], "value": value}
         return self.block.append("fill_constant", {}, attrs)
 
     def __iter__(self) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from .. import _core, framework
@@ -24,8 +25,7 @@ def _size(op: str, x: Variable, attrs: dict[str, Any]) -> Variable:
     """The largest (or smallest) magnitude of each row, 1 if that is 0 or
     infinite, as a constant: x over it has powers that are no 0 and no inf."""
     size = make(op, {"X": abs(x)}, **attrs)
-    both = {"X": size > 0.0, "Y": make("isfinite", {"X": size})}
-    usual = make("logical_and", both)
+    usual = (size > 0.0) & make("isfinite", {"X": size})
     inputs = {"Condition": usual, "X": size, "Y": number_like(x, 1.0)}
     size = make("where", inputs)
     size.stop_gradient = True
@@ -175,10 +175,10 @@ def linspace(
     """Numbers with equal distances, both ends among them.
 
     They are computed in float64 from the nearer end, as PyTorch does, and
-    rounded once.
+    rounded once; integers between integers exactly.
 
     Args:
-        start, stop: numbers, or float variables of one element.
+        start, stop: numbers, or variables of one element.
         num: how many.
         dtype: of the result; fractions of integers are dropped.
         name: what the result is called.
@@ -186,22 +186,41 @@ def linspace(
     num = positive("linspace: num", num)
     given = [each for each in (start, stop) if isinstance(each, Variable)]
     program = given[0].program if given else framework.default_main_program()
+    whole = limits(_core.DType(dtype).dtype) is not None and all(
+        not each.dtype.is_floating and each.dtype != "uint64"
+        if isinstance(each, Variable)
+        else isinstance(each, Integral) and -(2**63) <= each < 2**63
+        for each in (start, stop)
+    )
+    kind = "int64" if whole else "float64"
+    i = make("range", {}, None, program, end=float(num), dtype=kind)
     ends = []
     for each in (start, stop):
         if isinstance(each, Variable):
-            each = make("cast", {"X": each}, dtype="float64")
-            each = make("reshape", {"X": each}, shape=[1])
-        else:
-            _require_held("linspace", dtype, each)
-        ends.append(each if isinstance(each, Variable) else float(each))
+            each = make("cast", {"X": each}, dtype=kind)
+            ends.append(make("reshape", {"X": each}, shape=[1]))
+            continue
+        _require_held("linspace", dtype, each, whole=whole)
+        ends.append(i._constant(each) if whole else float(each))
     first, last = ends
+    if whole:
+        out = _between(first, last, i, max(num - 1, 1))
+        return make("cast", {"X": out}, name, dtype=dtype)
     step = (last - first) / max(num - 1, 1)
-    i = make("range", {}, None, program, end=float(num), dtype="float64")
     low = i * step + first
     high = (-i + (num - 1)) * (-step) + last
     nearer = i < num / 2
     out = make("where", {"Condition": nearer, "X": low, "Y": high})
     return make("cast", {"X": out}, name, dtype=dtype)
+
+
+def _between(first: Variable, last: Variable, i: Variable, n: int) -> Variable:
+    """Integer i of 0 to n, from first to last, fractions dropped; no part of
+    the formula leaves int64 where first and last do not."""
+    rest = i * (last % n - first % n)
+    floor = first + i * (last // n - first // n) + rest // n
+    up = (floor < 0) & (rest % n > 0)
+    return floor + make("cast", {"X": up}, dtype="int64")
 
 
 def eye(
@@ -232,11 +251,15 @@ def eye(
     return make("expand", {"X": out}, shape=shape)
 
 
-def _require_held(layer: str, dtype: Any, *numbers: float) -> None:
-    """Raise for a number that integers of the dtype, or float64, cannot be."""
+def _require_held(
+    layer: str, dtype: Any, *numbers: float, whole: bool = False
+) -> None:
+    """Raise for a number that integers of the dtype, or float64 unless it is
+    ``whole``, cannot be."""
     held = limits(_core.DType(dtype).dtype)
     for each in numbers:
-        if held and not held.min <= each == float(each) <= held.max:
+        exact = each if whole else float(each)
+        if held and not held.min <= each == exact <= held.max:
             raise wrong(f"{layer}: {dtype}, or float64, does not hold {each}")
 
 

@@ -51,6 +51,7 @@ def test_norms_of_zeros_have_gradients_of_zero():
         (2, 9, 1, "float32"),
         (0, 100, 101, "int64"),
         (3, 3, 5, "int32"),
+        (-7, 5, 6, "int64"),
         (0, 0.3, 257, "float32"),
     ],
 )

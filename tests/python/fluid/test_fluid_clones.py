@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from test_fluid_conditions import run
 
 import sluice as sl
 import sluice.fluid as fluid
 
 layers = fluid.layers
 ONES = {"x": np.ones((2, 4), np.float32)}
-
-
-def run(fetches, feed=None, program=None):
-    exe = fluid.Executor(fluid.CPUPlace())
-    exe.run(fluid.default_startup_program())
-    return exe.run(program, feed, fetches)
 
 
 def number(value, dtype="int64"):

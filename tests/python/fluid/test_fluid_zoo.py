@@ -4,16 +4,11 @@ import importlib
 
 import numpy as np
 import pytest
+from test_fluid_conditions import run
 
 import sluice as sl
 import sluice.fluid as fluid
 from sluice.fluid import layers
-
-
-def run(fetches, feed=None, program=None):
-    exe = fluid.Executor(fluid.CPUPlace())
-    exe.run(fluid.default_startup_program())
-    return exe.run(program, feed, fetches)
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,7 @@ def one_hot(
     else:
         last = among(op, X, depth)
     places = op.append("range", end=float(depth), dtype=last.dtype)
-    same = op.append("equal", {"X": last, "Y": places})
-    return op.append("cast", {"X": same}, dtype=dtype_of(op, dtype))
+    return op.cast(last == places, dtype_of(op, dtype))
 
 
 @row("row_conv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from ... import layers
@@ -93,12 +94,9 @@ def empty(
 @row("fill")
 def fill(op, *, value, shape, dtype=5):
     """These numbers."""
-    return op.append(
-        "assign_value",
-        shape=list(shape),
-        dtype=dtype_of(op, dtype),
-        values=[float(each) for each in value],
-    )
+    whole = all(isinstance(each, Integral) for each in value)
+    slot = "int64_values" if whole else "fp32_values"
+    return assign_value(op, shape=shape, dtype=dtype, **{slot: value})
 
 
 @row("assign_value")
@@ -348,7 +346,7 @@ def diag_v2(op, X, *, offset=0, padding_value=0.0):
     """
     if op.rank(X) == 2:
         return layers.diagonal(X, offset)
-    ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
+    ones = op.constant_like(X, 1.0)
     off = diag_embed(op, ones, offset=offset) * -1.0 + 1.0
     return diag_embed(op, X, offset=offset) + off * padding_value
 
@@ -366,9 +364,7 @@ def diag_embed(op, Input, *, offset=0, dim1=-2, dim2=-1):
     total = n + abs(offset)
     i, j = (op.append("range", end=float(total), dtype="int64") for _ in "ab")
     i = op.append("unsqueeze", {"X": i}, axes=[1]) + float(offset)
-    on = op.append(
-        "cast", {"X": op.append("equal", {"X": i, "Y": j})}, dtype=Input.dtype
-    )
+    on = op.cast(i == j, Input.dtype)
     places = {dim1 % rank: rank - 2, dim2 % rank: rank - 1}
     others = iter(range(rank - 2))
     axis = [places[k] if k in places else next(others) for k in range(rank)]

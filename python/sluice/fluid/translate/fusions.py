@@ -43,7 +43,7 @@ def fused_embedding_fc_lstm(
     """lstm of rows of a table, in which the biases of the gates are already."""
     del attrs["use_seq"]
     gates = 4 * op.size(WeightH, 0)
-    zeros = op.append("fill_any_like", {"X": Bias}, value=0.0, dtype=Bias.dtype)
+    zeros = op.constant_like(Bias, 0.0)
     bias = columns(op, zeros, 0, gates)
     if attrs["use_peepholes"]:
         peepholes = columns(op, Bias, gates, gates // 4 * 3)

@@ -29,10 +29,6 @@ def _nll(
     return op.append_all("nll_loss", inputs, ignore_index=ignored, axis=axis)
 
 
-def _with(op: Op, kind: str, x: Variable, number: float) -> Variable:
-    return op.append(kind, {"X": x, "Y": op.constant(number, x.dtype)})
-
-
 def _logistic(op: Op, x: Variable, label: Variable) -> Variable:
     """-log of the sigmoid's probabilities of labels from 0 to 1."""
     on = op.append("softplus", {"X": x * -1.0})
@@ -70,8 +66,8 @@ def _of_probabilities(
     """The cross entropy of what is a softmax already."""
     if soft:
         # 0 * log 0 is 0; the logarithm of the 1 beside it has no gradient.
-        none = _with(op, "equal", Label, 0.0)
-        ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
+        none = Label == 0.0
+        ones = op.constant_like(X, 1.0)
         given = {"Condition": none, "X": ones, "Y": X}
         products = Label * _log(op, op.append("where", given)) * -1.0
         loss = op.append(
@@ -128,7 +124,7 @@ def modified_huber_loss(op, X, Y):
     """Of x * (2 y - 1) = z: -4 z below -1, (1 - z) ** 2 below 1, else 0."""
     z = X * (op.cast(Y, X.dtype) * 2.0 + -1.0)
     gap = op.append("relu", {"X": z * -1.0 + 1.0})
-    steep = _with(op, "less_than", z, -1.0)
+    steep = z < -1.0
     square = op.append("square", {"X": gap})
     given = {"Condition": steep, "X": z * -4.0, "Y": square}
     return {"Out": op.append("where", given), "IntermediateVal": z}
@@ -155,8 +151,7 @@ def rank_loss(op, Left, Right, Label):
 def margin_rank_loss(op, X1, X2, Label, *, margin=0.0):
     """max(0, -label * (x1 - x2) + margin)."""
     out = layers.margin_rank_loss(Label, X1, X2, margin)
-    above = _with(op, "greater_than", out, 0)
-    return {"Out": out, "Activated": op.cast(above, X1.dtype)}
+    return {"Out": out, "Activated": op.cast(out > 0, X1.dtype)}
 
 
 @row("nll_loss", outputs="Out Total_weight")
@@ -204,7 +199,7 @@ def teacher_student_sigmoid_loss(
     Label = op.cast(Label, X.dtype)
 
     def below(limit: float) -> Variable:
-        return op.cast(_with(op, "less_than", Label, limit), X.dtype)
+        return op.cast(Label < limit, X.dtype)
 
     def cost(label: Variable) -> Variable:
         return _logistic(op, X, label)
@@ -220,17 +215,15 @@ def teacher_student_sigmoid_loss(
 @row("sigmoid_focal_loss")
 def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     """The focal loss of class c = label - 1, for each class; -1 is ignored."""
-    above = _with(op, "elementwise_add", Label, 1)  # from 0 on
+    above = Label + 1  # from 0 on
     above = op.reshape(among(op, above, op.size(X, 1) + 2), -1, 1)
     classes = op.append("range", end=float(op.size(X, 1)), dtype=above.dtype)
-    mine = op.append("equal", {"X": above - 2.0, "Y": classes})
-    ignored = _with(op, "equal", above, 0)
-    ignored = op.append("logical_or", {"X": ignored, "Y": mine})
+    mine = above - 2.0 == classes
     positive = op.cast(mine, X.dtype)
-    negative = op.cast(op.append("logical_not", {"X": ignored}), X.dtype)
+    negative = op.cast(~(mine | (above == 0)), X.dtype)
     log_p = op.append("logsigmoid", {"X": X})
     log_q = op.append("logsigmoid", {"X": X * -1.0})
-    count = op.cast(_with(op, "elementwise_max", FgNum, 1), X.dtype)
+    count = op.cast(op.append("clip", {"X": FgNum}, min=1), X.dtype)
 
     def power(log: Variable) -> Variable:  # with a gradient at 0, too
         return op.append("exp", {"X": log * gamma})

@@ -165,19 +165,12 @@ def allclose(
     equal_nan=False,
 ):
     """Whether all elements are near, [1]."""
-    near = _limit(op, Atol, atol) + _limit(op, Rtol, rtol) * op.append(
-        "abs", {"X": op.cast(Other, "float64")}
-    )
-    gap = op.append(
-        "abs", {"X": op.cast(Input, "float64") - op.cast(Other, "float64")}
-    )
-    fine = op.append("less_equal", {"X": gap, "Y": near})
-    same = op.append("equal", {"X": Input, "Y": Other})
-    fine = op.append("logical_or", {"X": fine, "Y": same})
+    x, y = (op.cast(each, "float64") for each in (Input, Other))
+    near = _limit(op, Atol, atol) + _limit(op, Rtol, rtol) * abs(y)
+    fine = (abs(x - y) <= near) | (Input == Other)
     if equal_nan:
-        nans = [op.append("isnan", {"X": x}) for x in (Input, Other)]
-        both = op.append("logical_and", {"X": nans[0], "Y": nans[1]})
-        fine = op.append("logical_or", {"X": fine, "Y": both})
+        one, other = (op.append("isnan", {"X": x}) for x in (Input, Other))
+        fine = fine | (one & other)
     out = op.append("reduce_all", {"X": fine}, dim=[], reduce_all=True)
     return ranked(op, out)
 

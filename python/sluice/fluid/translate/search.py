@@ -42,15 +42,10 @@ def scatter(op, X, Ids, Updates, *, overwrite=True):
     inputs = {"X": X, "Index": index, "Updates": Updates}
     if overwrite:
         return op.append("scatter_nd", inputs)
-    inputs["Updates"] = op.append(
-        "fill_any_like", {"X": Updates}, value=0.0, dtype=X.dtype
-    )
-    cleared = op.append("scatter_nd", inputs)
-    return op.append(
-        "scatter_nd",
-        {"X": cleared, "Index": index, "Updates": Updates},
-        reduction="add",
-    )
+    inputs["Updates"] = op.constant_like(Updates, 0.0)
+    inputs["X"] = op.append("scatter_nd", inputs)
+    inputs["Updates"] = Updates
+    return op.append("scatter_nd", inputs, reduction="add")
 
 
 @row("scatter_nd_add")
@@ -165,20 +160,9 @@ def unique(
 @row("shard_index")
 def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
     """The place inside this shard, or a value for other shards."""
-    size = op.constant((index_num + nshards - 1) // nshards, X.dtype)
-    inputs = {"X": X, "Y": size}
-    mine = op.append(
-        "equal",
-        {
-            "X": op.append("elementwise_floordiv", inputs),
-            "Y": op.constant(shard_id, X.dtype),
-        },
-    )
-    inside = op.append("elementwise_mod", inputs)
-    other = op.append(
-        "fill_any_like", {"X": X}, value=float(ignore_value), dtype=X.dtype
-    )
-    return op.append("where", {"Condition": mine, "X": inside, "Y": other})
+    size = (index_num + nshards - 1) // nshards
+    mine, other = X // size == shard_id, op.constant_like(X, ignore_value)
+    return op.append("where", {"Condition": mine, "X": X % size, "Y": other})
 
 
 @row("increment")

@@ -182,7 +182,7 @@ _CODES = ["identity", "sigmoid", "tanh", "relu"]
 
 
 def _with_zeros(op: Op, bias: Variable) -> Variable:
-    zeros = op.append("fill_any_like", {"X": bias}, value=0.0, dtype=bias.dtype)
+    zeros = op.constant_like(bias, 0.0)
     return op.append("concat", {"X": [bias, zeros]}, axis=1)
 
 
@@ -433,10 +433,7 @@ def segment_pool(op, X, SegmentIds, *, pooltype="SUM"):
     last = op.append("slice", {"X": ids}, axes=[0], starts=[-1], ends=[2**31])
     end = op.append("reshape", {"X": last + op.constant(2, "int64")}, shape=[])
     places = op.append("range", {"End": end}, dtype="int64")
-    below = op.append(
-        "less_than",
-        {"X": op.append("unsqueeze", {"X": ids}, axes=[1]), "Y": places},
-    )
+    below = op.append("unsqueeze", {"X": ids}, axes=[1]) < places
     offsets = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[0])
     sign = -1.0 if pooltype == "MIN" else 1.0
     kind = {"MEAN": "AVERAGE", "MIN": "MAX"}.get(pooltype, pooltype)

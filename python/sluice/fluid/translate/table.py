@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from ... import layers, unique_name
@@ -149,17 +150,20 @@ class Op(Shown):
     def append(self, type: str, inputs: Any = None, **attrs: Any) -> Variable:
         """Append an op of Sluice; return its output Out, or its only one.
 
-        A large integer ``value`` is the sum of two that float64 has.
+        Where an op, one of ``fill_...`` or ``pad``, puts a large integer
+        ``value``, it is the sum of two that float64 has.
         """
         value = attrs.get("value")
-        if isinstance(value, int):
-            low = 0 if abs(value) <= 2**53 else value % 2**32
-            attrs["value"] = float(value - low)
+        if isinstance(value, Integral):
+            low = 0 if abs(value) <= 2**53 else int(value) % 2**32
+            attrs["value"] = float(int(value) - low)
             if low:
-                rest = {**attrs, "value": low}
-                return self.append(type, inputs, **attrs) + self.append(
-                    type, inputs, **rest
-                )
+                most = self.append(type, inputs, **attrs)
+                attrs["value"] = low
+                if type == "pad":  # the data are in the first only
+                    x = inputs["X"]
+                    inputs = {**inputs, "X": self.constant_like(x, 0.0)}
+                return most + self.append(type, inputs, **attrs)
         made = self.append_all(type, inputs, **attrs)
         return made["Out"] if "Out" in made else next(iter(made.values()))
 
@@ -180,6 +184,12 @@ class Op(Shown):
         """A variable full of one number."""
         return self.append(
             "fill_constant", shape=list(shape), dtype=dtype, value=value
+        )
+
+    def constant_like(self, x: Variable, value: Any) -> Variable:
+        """A variable of the shape and type of another, full of one number."""
+        return self.append(
+            "fill_any_like", {"X": x}, value=value, dtype=x.dtype
         )
 
     def reshape(self, x: Variable, *shape: int) -> Variable:

@@ -70,10 +70,7 @@ def _step(op: Op, update: _Update, inputs: Any, attrs: Any) -> dict[str, Any]:
     if op.type == "adadelta":  # Fluid's has no rate
         inputs["LearningRate"] = op.constant(1.0, inputs["Param"].dtype, [1])
     if "MeanGrad" in update.states and "MeanGrad" not in inputs:
-        zeros = {"value": 0.0, "dtype": inputs["Moment"].dtype}
-        inputs["MeanGrad"] = op.append(
-            "fill_any_like", {"X": inputs["Moment"]}, **zeros
-        )
+        inputs["MeanGrad"] = op.constant_like(inputs["Moment"], 0.0)
     if op.type == "adamax":  # Fluid multiplies the power by an op of its own
         inputs["Beta1Pow"] = op.append("assign", {"X": inputs["Beta1Pow"]})
     into = {

@@ -395,12 +395,7 @@ def max_pool_with_index(
         strides=front + list(strides or [1] * rank),
         paddings=[0] * (3 - rank) + list(paddings or [0] * rank),
     )
-    count = 1
-    for size in sizes:
-        count *= size
-    whole = op.constant(count, "int64")
-    places = op.append("elementwise_mod", {"X": made["Mask"], "Y": whole})
-    made["Mask"] = op.append("cast", {"X": places}, dtype="int32")
+    made["Mask"] = op.cast(made["Mask"] % math.prod(sizes), "int32")
     if rank == 2:
         made = {
             slot: op.append("squeeze", {"X": out}, axes=[2])
