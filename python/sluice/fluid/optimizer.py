@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -44,8 +45,8 @@ class _Optimizer:
     ) -> None:
         self._parameters = parameter_list
         self._steps: dict[Any, Any] = {}  # of dygraph, see _step
-        # Rates that scripts set, by program.
-        self._learning_rate_map: dict[Program, Variable] = {}
+        # Rates that scripts set, by program, and those of copies.
+        self._learning_rate_map: Any = weakref.WeakKeyDictionary()
         first = next(iter(values), None)
         self._learning_rate = named.get("learning_rate", first)
         values = tuple(_value(each) for each in values)
@@ -92,7 +93,7 @@ class _Optimizer:
         rate = self._take_rate(program)
 
         def again(copy: Program) -> None:
-            self._learning_rate, var = rate, copy.block0.var
+            self._learning_rate_map[copy], var = rate, copy.block0.var
             with program_guard(copy, _scratch(copy)):
                 self.apply_gradients([(var(p), var(g)) for p, g in names])
 
@@ -131,7 +132,7 @@ class _Optimizer:
         stops, rate = names_of(no_grad_set), self._take_rate(program)
 
         def again(copy: Program) -> None:
-            self._learning_rate = rate
+            self._learning_rate_map[copy] = rate
             same = copy.block0.var(loss.name)
             self.minimize(same, _scratch(copy), chosen, stops)
 
@@ -151,7 +152,6 @@ class _Optimizer:
     def _take_rate(self, program: Program) -> Any:
         """Let a learning rate that is a variable be that of the program."""
         rate = self._learning_rate_map.get(program, self._learning_rate)
-        self._learning_rate = rate
         if isinstance(rate, Variable):
             made = getattr(self._made, "inner_optimizer", self._made)
             made.learning_rate = program.block0.var(rate.name).value

@@ -137,6 +137,7 @@ def test_training_goes_on_from_saved_states(kind, tmp_path):
 
 def trained(sizes, how):
     """Losses of steps with an optimizer, a decay, a schedule and averages."""
+    fluid.unique_name.generate("fc_0.w_0.adam_0.moment1")  # is taken
     ids = fluid.data("ids", [None, sizes, 1], "int64")
     hidden = layers.reduce_mean(layers.embedding(ids, [9, 4]), 1)
     loss = layers.mean(layers.square(layers.fc(hidden, 1) - 1.0))
@@ -155,7 +156,7 @@ def trained(sizes, how):
             layers.assign(weight * 0.9, weight)
     average = fluid.optimizer.ExponentialMovingAverage(0.5)
     average.update()
-    assert optimizer._learning_rate is rate
+    assert (optimizer._learning_rate is rate) == (how != "map")
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
     run = program.clone().clone() if how == "clone" else program

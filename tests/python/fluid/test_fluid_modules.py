@@ -526,5 +526,4 @@ def test_what_create_tensor_makes_may_be_fed():
         (out,) = run(made, a=value, b=value)
         assert out.tolist() == (value * 2).tolist()
     assert layers.core.LoDTensorArray is list and layers.core is fluid.core
-    batches = list(fluid.io.batch(lambda: range(3), batch_size=4 / 2)())
-    assert batches == [[0, 1], [2]]
+    assert [*fluid.io.batch(lambda: range(3), batch_size=4 / 2)()] == [[0, 1], [2]]
