@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -82,24 +81,21 @@ struct Sampler {
       if (padding == Padding::kReflection) x = Reflected(x, low, high, &slope);
     }
     const bool slopes = factors == Factors::kSlopes;
+    const double first = std::floor(x), ratio = x - first;
     Taps taps;
     if (std::isnan(x)) {
       taps.Add(0, x);
-      return taps;
-    }
-    if (mode == Mode::kNearest) {
+    } else if (mode == Mode::kNearest) {
       Add(x, slopes ? 0 : 1, size, &taps);
-      return taps;
-    }
-    const double first = std::floor(x), ratio = x - first;
-    if (mode == Mode::kLinear) {
+    } else if (mode == Mode::kLinear) {
       Add(first, slopes ? -slope : 1 - ratio, size, &taps);
       Add(first + 1, slopes ? slope : ratio, size, &taps);
-      return taps;
-    }
-    for (int i = -1; i <= 2; ++i) {
-      Add(first + i, slopes ? slope * CubicSlope(ratio - i) : Cubic(ratio - i),
-          size, &taps);
+    } else {
+      for (int i = -1; i <= 2; ++i) {
+        const double weight =
+            slopes ? slope * CubicSlope(ratio - i) : Cubic(ratio - i);
+        Add(first + i, weight, size, &taps);
+      }
     }
     return taps;
   }
@@ -244,15 +240,22 @@ class GridSampleGradKernel final : public GridSampleBase<T> {
  public:
   using GridSampleBase<T>::GridSampleBase;
 
+  void Prepare(KernelPreparation& preparation) override {
+    preparation.scratch_bytes =
+        preparation.query.inputs[0].numel() * sizeof(double);
+  }
+
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& grid = context.Input("Grid");
     const T* grad = context.Input("Out@GRAD").data<T>();
     const Volumes volumes(x.dims(), grid.dims());
     if (context.HasOutput("X@GRAD")) {
-      Tensor& x_grad = context.AllocateOutput("X@GRAD", x.dims());
-      FillZero(x_grad.raw_data(), x_grad.bytes());
-      Scatter(volumes, grid.data<T>(), grad, x_grad.data<T>());
+      T* const x_grad = context.AllocateOutput("X@GRAD", x.dims()).data<T>();
+      auto* const sums = static_cast<double*>(context.scratch());
+      std::fill_n(sums, x.numel(), 0.0);
+      Scatter(volumes, grid.data<T>(), grad, sums);
+      std::copy_n(sums, x.numel(), x_grad);
     }
     if (context.HasOutput("Grid@GRAD")) {
       Tensor& grid_grad = context.AllocateOutput("Grid@GRAD", grid.dims());
@@ -261,12 +264,11 @@ class GridSampleGradKernel final : public GridSampleBase<T> {
   }
 
  private:
-  // Each thread has channels of its own, so that the bits do not depend on
-  // their number.
+  // Each thread has channels of its own: the bits do not depend on them.
   void Scatter(const Volumes& volumes,
                const T* grid,
                const T* grad,
-               T* x_grad) const {
+               double* x_grad) const {
     const int64_t planes = volumes.images * volumes.channels;
     const int64_t points = volumes.points;
     ParallelFor(planes, 1, [&](int64_t begin, int64_t end) {
@@ -279,9 +281,9 @@ class GridSampleGradKernel final : public GridSampleBase<T> {
                        &taps);
           for (int64_t plane = begin; plane < last; ++plane) {
             const double value = grad[plane * points + i];
-            T* const to = x_grad + plane * volumes.volume;
+            double* const to = x_grad + plane * volumes.volume;
             ForEachTap(taps, volumes, [&](int64_t at, double weight) {
-              to[at] += static_cast<T>(weight * value);
+              to[at] += weight * value;
             });
           }
         }

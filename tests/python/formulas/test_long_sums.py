@@ -218,6 +218,9 @@ OTHERS = [
      {"Input": (1, 1, 100, 100, 100), "Filter": (2, 1, 1, 1, 1),
       "Output@GRAD": (1, 2, 100, 100, 100)}, {}, ("Filter@GRAD",)),
     ("conv2d", {"Input": (1, 1, 1000, 1000), "Filter": (2, 1, 1000, 1000)}, {}, ("Output",)),
+    ("grid_sample_grad",
+     {"X": (1, 1, 1, 1), "Grid": np.zeros((1, 1000, 1000, 2), "f4"),
+      "Out@GRAD": np.full((1, 1, 1000, 1000), 0.1, "f4")}, {}, ("X@GRAD",)),
     ("pool2d", {"X": (1, 2, 1000, 1000)}, AVERAGE, ("Out",)),
     ("pool2d", {"X": (1, 1000, 1000, 2)}, AVERAGE | {"data_format": "NHWC"}, ("Out",)),
 ]  # fmt: skip
