@@ -427,10 +427,8 @@ def test_sizes_that_a_run_knows():
     three = layers.data("three", [2], False, "int32")
     feed = {"x": rows(4, 3), "y": rows(2, 2), "three": np.int32([2, -1])}
     out = run(layers.pad_constant_like(x, y, 1.0), **feed)[0]
-    assert (
-        out.tolist()
-        == np.pad(rows(2, 2), [(0, 2), (0, 1)], constant_values=1).tolist()
-    )
+    padded = np.pad(rows(2, 2), [(0, 2), (0, 1)], constant_values=1)
+    assert out.tolist() == padded.tolist()
     out = run(layers.crop_tensor(x, [-1, 2], [1, 1]), **feed)[0]
     assert out.tolist() == rows(4, 3)[1:, 1:].tolist()
     out = run(layers.crop_tensor(x, three, [1, 1]), **feed)[0]
@@ -438,6 +436,9 @@ def test_sizes_that_a_run_knows():
     wide = layers.data("wide", [6])
     out = run(layers.expand_as(x, wide), wide=rows(8, 6), **feed)[0]
     assert out.tolist() == np.tile(rows(4, 3), [2, 2]).tolist()
+    ones = layers.data("ones", [1, 2])
+    out = run(layers.squeeze(ones, []), ones=np.ones((1, 1, 2), "f4"))[0]
+    assert out.shape == (1, 2)  # Fluid's is (2,)
 
 
 def test_recomputing_trains_alike():
