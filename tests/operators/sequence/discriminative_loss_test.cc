@@ -127,15 +127,16 @@ TEST(DiscriminativeLoss, RefusesWhatCannotBe) {
 // The masks themselves need no memory, but their means do.
 TEST(DiscriminativeLoss, RefusesMoreMasksThanFitIntoMemory) {
   const Tensor x = Tensor::FromVector<float>({1, 0, 2, 1}, {});
-  const auto refused = [&](int64_t masks, std::string_view check) {
+  const auto refused = [&](int64_t masks, std::string_view check,
+                           const std::string& part) {
     const Tensor mask = Tensor::FromVector<int32_t>({1, masks, 0, 2}, {});
-    ExpectError(ErrorCode::kResourceExhausted, check, {"bytes"}, [&] {
+    ExpectError(ErrorCode::kResourceExhausted, check, {part}, [&] {
       RunOp("discriminative_loss", {{"Embedding", x}, {"Mask", mask}});
     });
   };
-  refused(int64_t{1} << 45, "memory.exhausted");
+  refused(int64_t{1} << 45, "memory.exhausted", "no room for");
   // The number of bytes exceeds 64 bits.
-  refused(int64_t{1} << 59, "memory_planner.too_large");
+  refused(int64_t{1} << 59, "memory_planner.too_large", "at once: ");
 }
 
 TEST(DiscriminativeLoss, InfersUnknownShapes) {
