@@ -258,16 +258,18 @@ void PowOfIntegers(Node& node, const std::string& in_float64) {
 
 // The result has the base's dtype.
 void Pow(Node& node) {
-  const Inputs x = {{"X", {node.In(0)}}};
+  const std::string x = node.In(0);
   const std::optional<double> exponent = NumberFor(node, 1, 0);
-  if (exponent == 2) return node.Finish("square", x);
-  if (exponent == 1) return node.Finish("assign", x);
   const DType base = node.TypeOf(0);
+  if (exponent == 1) return node.FinishUnary("assign", x);
+  if (exponent == 2) return node.FinishUnary("square", x);
+  if (exponent == 3 && (base == DType::kFloat32 || base == DType::kFloat64)) {
+    return node.FinishBinary(kMul, {node.Unary("square", x), x});
+  }
   if (base == node.TypeOf(1)) return Binary<kPow>(node);
   const DType dtype = DTypeOfPower(node);
-  const Inputs operands = {{"X", {node.Cast(node.In(0), dtype)}},
-                           {"Y", {node.Cast(node.In(1), dtype)}}};
-  const std::string power = node.Append(kPow, operands);
+  const std::string power =
+      node.Binary(kPow, {node.Cast(x, dtype), node.Cast(node.In(1), dtype)});
   if (dtype == DType::kFloat64 && IsInteger(base) && SizeOf(base) == 8) {
     return PowOfIntegers(node, power);
   }

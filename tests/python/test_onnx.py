@@ -127,7 +127,7 @@ NO_ROI, NO_SCALES = ("roi", F32([])), ("scales", F32([]))
 # What ONNX's suite (test_onnx_suite.py) does not have: older opsets, and other
 # attributes together.
 CASES = [
-    ("Pow", [(2, 3)], {"constants": [("e", np.float32(2))]}),
+    *(("Pow", [(2, 3)], {"constants": [("e", F32(e))]}) for e in (1, 2, 3)),
     ("Squeeze", [(1, 3, 1)], {"axes": [0], "opset": 11}),
     ("Unsqueeze", [(3, 2)], {"axes": [1], "opset": 11}),
     ("ReduceSum", [(2, 3, 4)], {"constants": [("a", I64([1]))]}),
