@@ -6,7 +6,6 @@
 
 #include "sluice/framework/inspect/units.h"
 #include "sluice/framework/program/ragged_rows.h"
-#include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -78,10 +77,14 @@ std::string TimeLine(const PlanSummary& summary) {
       std::count_if(summary.calls.begin(), summary.calls.end(),
                     [](const PlanCall& call) { return call.put_in; });
   if (put_in > 0) line += Format(", {} of them put in", put_in);
+  if (summary.calls.empty()) return line;
   if (!summary.has_times) {
-    return summary.calls.empty()
-               ? line
-               : line + "; each predicted below 1 us: too short to compare";
+    const bool knows = std::all_of(
+        summary.calls.begin(), summary.calls.end(), [](const PlanCall& call) {
+          return !call.estimated() || call.chosen->kernel->estimate != nullptr;
+        });
+    return line + (knows ? "; each predicted below 1 us: too short to compare"
+                         : "; no prediction: a kernel gives no estimate");
   }
   constexpr std::string_view kFrom[] = {"estimates; tuning measures",
                                         "measured on this machine",
@@ -193,12 +196,9 @@ std::string TitleLine(const PlanSummary& summary,
       summary.phases.begin(), summary.phases.end(), [](const PlanPhase& phase) {
         return phase.purpose != OpPurpose::kForward;
       });
-  const bool emulated =
-      DeviceManager::Instance().Get(plan.place()).is_emulated();
   std::string line =
-      Format("{}{}, {}{}, {}", options.title, training ? " (training)" : "",
-             plan.place(), emulated ? " (emulated)" : "",
-             Counted(plan.num_threads(), "thread"));
+      Format("{}{}, {}, {}", options.title, training ? " (training)" : "",
+             PlacesText(plan), Counted(plan.num_threads(), "thread"));
   return line + FedText(plan.feed_specs());
 }
 

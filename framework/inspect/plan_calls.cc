@@ -5,6 +5,7 @@
 
 #include "sluice/framework/inspect/units.h"
 #include "sluice/framework/plan/block_plans.h"
+#include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -55,6 +56,25 @@ const Candidate* NextBest(const PlanCall& call) {
 
 std::string NameOf(const Decision& decision) {
   return decision.covers.empty() ? decision.op : CallName(decision.covered_ops);
+}
+
+bool IsEmulated(PlaceKey place) {
+  return DeviceManager::Instance().Get(place).is_emulated();
+}
+
+std::string PlacesText(const Plan& plan) {
+  std::string text;
+  std::vector<PlaceKey> places = {plan.place()};
+  for (const Decision& decision : plan.decisions()) {
+    places.push_back(decision.place);
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto here = places.begin() + static_cast<ptrdiff_t>(i);
+    if (std::find(places.begin(), here, *here) != here) continue;
+    text += Format("{}{}{}", i == 0 ? "" : ", ", *here,
+                   IsEmulated(*here) ? " (emulated)" : "");
+  }
+  return text;
 }
 
 int NumberOf(const Decision& decision) {

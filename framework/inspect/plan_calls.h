@@ -48,6 +48,12 @@ SLUICE_API std::string KernelName(const KernelDef& kernel,
 SLUICE_API std::string HintFor(const PlanCall& call,
                                const Candidate& candidate);
 
+// Whether the CPU emulates a device: times there are the CPU's, and predictions
+// a GPU's.
+SLUICE_API bool IsEmulated(PlaceKey place);
+// Where a plan's ops run, its own place first: "cpu, cuda:0 (emulated)".
+SLUICE_API std::string PlacesText(const Plan& plan);
+
 // "float32 [50, 1, 8, 8]", without the dtype if it is float32.
 SLUICE_API std::string ValueText(DType dtype, const DDim& dims);
 
