@@ -572,7 +572,16 @@ def _halves(
 
 
 def write(svg: str, path: str | os.PathLike[str] | None) -> str:
-    """Return the SVG text, in ASCII; with a path, write it to the file."""
+    """Return the SVG text, in ASCII; with a path, write it to the file.
+
+    Raises InvalidArgumentError for an ending other than ``.svg``.
+    """
+    ending = "" if path is None else os.path.splitext(os.fspath(path))[1]
+    if ending.lower() not in ("", ".svg"):
+        raise InvalidArgumentError(
+            f"draw: path: expected a name that ends with .svg, got {path}",
+            "python.draw_path",
+        )
     svg = svg.encode("ascii", "xmlcharrefreplace").decode()
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:

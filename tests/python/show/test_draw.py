@@ -249,6 +249,14 @@ def test_ten_thousand_ops_are_drawn():
     assert time.process_time() - start < 30
 
 
+def test_other_endings_than_svg_are_refused(tmp_path):
+    for name in ("g.png", "g.PDF", "g.dot"):
+        with pytest.raises(sl.InvalidArgumentError, match="ends with .svg, got .*g[.]"):
+            sl.Program().draw(tmp_path / name)
+    sl.Program().draw(tmp_path / "g.SVG")
+    assert [path.name for path in tmp_path.iterdir()] == ["g.SVG"]
+
+
 def test_programs_without_ops_and_with_one():
     assert "0 ops" in texts(sl.Program().draw())
     one = made(lambda: L.fill_constant(shape=[2], value=1.0, dtype="float32"))
