@@ -14,6 +14,7 @@
 #include "sluice/laboratory/bisect/plan_units.h"
 #include "sluice/laboratory/bisect/slice_trial.h"
 #include "sluice/laboratory/bisect/unit_text.h"
+#include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/measure/shown_times.h"
@@ -46,6 +47,8 @@ ProgramPart PartOf(const PlanPair& pair,
   }
   return part;
 }
+
+constexpr int kTurns = 5;  // a median of fewer shows nothing
 
 class Bisection {
  public:
@@ -109,7 +112,7 @@ class Bisection {
 
   RangeTrial TryResults(size_t begin, size_t end) {
     const SliceTrial trial = TryUnits(begin, end);
-    RangeTrial range{trial.differs, std::nullopt};
+    RangeTrial range{.differs = trial.differs};
     if (trial.unit) range.suspect = SuspectBefore(*trial.unit);
     return range;
   }
@@ -127,15 +130,20 @@ class Bisection {
                       scope] { CopyPersistables(*plan, scope_, scope); }});
     }
     RaceResult race = RaceOf(contestants);
+    SLUICE_ENFORCE(!late_, ErrorCode::kInvalidArgument, "bisect.budget",
+                   "bisect: a budget of {:.3g} seconds is not enough: A was "
+                   "timed {} times, "
+                   "and B {} times, of {}",
+                   options_.budget_seconds, race.timings[0].rounds,
+                   race.timings[1].rounds, kTurns);
     const bool apart = Apart(PairedRatio(race.timings[1], race.timings[0]));
     result_.time_a = std::move(race.timings[0]);
     result_.time_b = std::move(race.timings[1]);
     return apart;
   }
 
-  // Raises what a contestant raised, and InvalidArgument when the budget allows
-  // too few rounds.
-  RaceResult RaceOf(const std::vector<Contestant>& contestants) const {
+  // Raises what a contestant raised, and notes when the budget is used up.
+  RaceResult RaceOf(const std::vector<Contestant>& contestants) {
     // The first runs load code and start threads, so they are not timed.
     for (int run = 0; run < 2; ++run) {
       for (const Contestant& contestant : contestants) {
@@ -144,7 +152,11 @@ class Bisection {
       }
     }
     RaceOptions options;
-    options.budget_seconds = options_.race_seconds;
+    const double left = end_ - ClockSeconds();
+    options.least_seconds = std::max(left, 1e-9);
+    options.budget_seconds =
+        std::min(options_.race_seconds, options.least_seconds);
+    options.min_rounds = kTurns;
     options.max_rounds = 301;
     options.cancelled = &CancelRequested;
     RaceResult race = Race(contestants, options);
@@ -153,11 +165,7 @@ class Bisection {
       SLUICE_ENFORCE(timing.outcome != RaceOutcome::kThrew,
                      ErrorCode::kInternal, "bisect.raised",
                      "a kernel raised while it was timed: {}", timing.error);
-      SLUICE_ENFORCE(timing.rounds >= 5, ErrorCode::kInvalidArgument,
-                     "bisect.race_seconds",
-                     "bisect: {:.3g} seconds for each race are not enough: {} "
-                     "was timed {} times, of 5",
-                     options_.race_seconds, contestants[i].name, timing.rounds);
+      late_ = late_ || timing.rounds < kTurns;
     }
     return race;
   }
@@ -186,6 +194,7 @@ class Bisection {
 
   RangeTrial TryTimes(size_t begin, size_t end) {
     const SliceRace race = RaceUnits(begin, end);
+    if (late_) return {.tried = false};
     const double difference = std::abs(race.b.median - race.a.median);
     const double whole =
         std::abs(result_.time_b.median - result_.time_a.median);
@@ -213,9 +222,12 @@ class Bisection {
     finding.kernels_a = std::move(text.kernels_a);
     finding.kernels_b = std::move(text.kernels_b);
     if (options_.what == BisectFor::kTime) {
+      late_ = false;
+      end_ = std::max(end_, ClockSeconds() + 2 * options_.race_seconds);
       SliceRace race = RaceUnits(range.begin, range.end);
       ++result_.runs;
-      if (!Apart(race.b_over_a)) return;  // it was noise
+      result_.complete = result_.complete && !late_;
+      if (late_ || !Apart(race.b_over_a)) return;  // it was noise
       finding.time_a = std::move(race.a);
       finding.time_b = std::move(race.b);
       finding.b_over_a = race.b_over_a;
@@ -256,7 +268,9 @@ class Bisection {
   const Scope* scope_;
   const ValueTolerance tolerance_;
   GoldenValues golden_;
-  std::vector<size_t> suspects_;  // units
+  std::vector<size_t> suspects_;                           // units
+  double end_ = ClockSeconds() + options_.budget_seconds;  // of races
+  bool late_ = false;  // the budget ended within a race
   BisectResult result_;
 };
 
@@ -344,7 +358,9 @@ std::string ToString(const BisectResult& result) try {
     text += times ? "no part differs in time beyond its interval\n"
                   : "no part differs beyond rounding\n";
   }
-  if (!result.complete) text += "the search was not finished\n";
+  if (!result.complete) {
+    text += "the search was not finished: more runs, or a larger budget\n";
+  }
   return text;
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();

@@ -25,8 +25,10 @@ struct BisectOptions {
   // rounding explains (CompareWithReference has the bound).
   std::optional<double> relative_tolerance{};
   std::optional<double> absolute_tolerance{};
-  // Seconds of each race between a range of ops under A and under B.
+  // Seconds of each race between a range of ops under A and under B, or as long
+  // as five turns take; and of all races together.
   double race_seconds = 0.5;
+  double budget_seconds = 60;
   // The search skips ranges whose times differ by less than this share of the
   // whole difference.
   double least_share = 0.1;
@@ -74,7 +76,8 @@ struct BisectResult {
   // Runs of the program, or of a range of it with B's kernels. A race counts as
   // one.
   int runs = 0;
-  bool complete = true;  // most_runs sufficed, no cancellation
+  // Whether most_runs and the budget sufficed, without a cancellation.
+  bool complete = true;
   // kTime: times of the whole plans.
   Timing time_a{};
   Timing time_b{};

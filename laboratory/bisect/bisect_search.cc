@@ -26,7 +26,9 @@ class Searcher {
       return {};
     }
     ++result_.trials;
-    return search_.attempt(begin, end);
+    RangeTrial trial = search_.attempt(begin, end);
+    result_.complete = result_.complete && trial.tried;
+    return trial;
   }
 
   // Returns whether the range differs.

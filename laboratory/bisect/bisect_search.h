@@ -16,6 +16,7 @@ struct RangeTrial {
   bool differs = false;
   // The suspect that seems to cause the difference, if known.
   std::optional<size_t> suspect{};
+  bool tried = true;  // false: the budget ended before
 };
 
 struct RangeSearch {

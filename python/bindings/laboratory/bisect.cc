@@ -35,6 +35,7 @@ BisectResult Bisect(nb::handle program_object,
                     std::optional<double> rtol,
                     std::optional<double> atol,
                     double race_seconds,
+                    double budget_seconds,
                     int most_runs) {
   const Program& program = ToProgram(program_object, "bisect");
   const Scope& scope = ToScope(scope_object, "bisect");
@@ -47,6 +48,7 @@ BisectResult Bisect(nb::handle program_object,
   options.relative_tolerance = rtol;
   options.absolute_tolerance = atol;
   options.race_seconds = race_seconds;
+  options.budget_seconds = budget_seconds;
   options.most_runs = most_runs;
   const Fetches fetches = ToFetches(program, fetch_list);
   return RunInterruptibly([&] {
@@ -168,7 +170,8 @@ void BindBisect(nb::module_& m) {
         nb::arg("fetch_list").none(), nb::arg("hints_a").none(),
         nb::arg("hints_b").none(), nb::arg("place").none(),
         nb::arg("scope").none(), nb::arg("time"), nb::arg("rtol").none(),
-        nb::arg("atol").none(), nb::arg("race_seconds"), nb::arg("most_runs"));
+        nb::arg("atol").none(), nb::arg("race_seconds"), nb::arg("budget"),
+        nb::arg("most_runs"));
 }
 
 }  // namespace sluice::python

@@ -40,6 +40,7 @@ def bisect(
     rtol: float | None = None,
     atol: float | None = None,
     race_seconds: float = 0.5,
+    budget: float = 60,
     most_runs: int = 200,
 ) -> _lab.BisectResult:
     """Find the kernels that make two kernel sets differ.
@@ -56,7 +57,9 @@ def bisect(
             max(abs(a), abs(b))``; by default, if it is more than rounding
             explains.
         atol: see ``rtol``.
-        race_seconds: seconds for each comparison of two times.
+        race_seconds: seconds for each comparison of two times, or as long as
+            five turns take.
+        budget: seconds for all of these.
         most_runs: the search ends after this many runs.
 
     Returns:
@@ -77,6 +80,7 @@ def bisect(
         rtol,
         atol,
         float(race_seconds),
+        float(budget),
         most_runs,
     )
 
@@ -90,13 +94,15 @@ def add_parser(commands: Any) -> None:
     )
     arguments.add_kernel_sets(parser)
     arguments.add(parser, "--time", "", "differences in time")
+    arguments.add_seconds(parser, "--budget", 60, "for races of --time")
     arguments.add(parser, "--script", "FOLDER", "where to write reproducers")
     parser.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    options = {k: getattr(parsed, k) for k in ("rtol", "atol", "time")}
+    names = "rtol", "atol", "time", "budget"
+    options = {name: getattr(parsed, name) for name in names}
     result = programs.call(
         bisect, parsed, parsed.a, parsed.b, place=parsed.place, **options
     )

@@ -105,6 +105,18 @@ TEST(RangeSearch, EndsWithItsTrials) {
   EXPECT_FALSE(result.complete);
 }
 
+TEST(RangeSearch, FindsNothingInRangesThatCouldNotBeTried) {
+  RangeSearch search;
+  search.suspects = 8;
+  search.attempt = [](size_t begin, size_t end) {
+    const bool all = end - begin == 8;
+    return RangeTrial{.differs = all, .tried = all};
+  };
+  const RangeSearchResult result = Search(search);
+  EXPECT_TRUE(Found(result).empty());
+  EXPECT_FALSE(result.complete);
+}
+
 TEST(RangeSearch, TriesNothingWithoutSuspects) {
   RangeSearch search = Planted(0, {}, true);
   EXPECT_EQ(Search(search).trials, 0);

@@ -102,12 +102,15 @@ TEST_F(BisectTest, KeepsToATolerance) {
               SizeIs(0));
 }
 
-TEST_F(BisectTest, RefusesRacesOfTooFewRounds) {
+TEST_F(BisectTest, TakesTheTurnsThatAreNeededWithinItsBudget) {
   AddOps(1);
-  ExpectError(ErrorCode::kInvalidArgument, "bisect.race_seconds",
-              {"1e-09 seconds", "times, of 5"}, [&] {
+  const BisectResult result =
+      Run("", Wrong({0}), {.what = BisectFor::kTime, .race_seconds = 1e-9});
+  EXPECT_GE(result.time_a.rounds, 5);
+  ExpectError(ErrorCode::kInvalidArgument, "bisect.budget",
+              {"a budget of 1e-09 seconds", "times, of 5"}, [&] {
                 Run("", Wrong({0}),
-                    {.what = BisectFor::kTime, .race_seconds = 1e-9});
+                    {.what = BisectFor::kTime, .budget_seconds = 1e-9});
               });
 }
 
