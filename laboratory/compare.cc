@@ -126,6 +126,8 @@ Comparison Compare(const Program& program,
   Comparison comparison;
   comparison.hints_a = hints_a;
   comparison.hints_b = hints_b;
+  comparison.places_a = PlacesText(*a);
+  comparison.places_b = PlacesText(*b);
   bool raises = false;
   const std::vector<PlanCall> calls_a = CallsOf(*a), calls_b = CallsOf(*b);
   for (size_t unit = 0; unit < pair.units().size(); ++unit) {

@@ -50,6 +50,9 @@ struct CompareOptions {
 struct Comparison {
   std::string hints_a;  // as given
   std::string hints_b;
+  // PlacesText of plan A and of plan B.
+  std::string places_a = {};
+  std::string places_b = {};
   std::vector<OpComparison> ops;
   // Index into `ops` of the first that differs; -1 when all agree.
   int first_difference = -1;

@@ -52,7 +52,7 @@ std::string RunsText(const Comparison& comparison) {
                         const ShownTimes& times) {
     std::vector<std::string> cells = {Format("{}: {}", name, HintsText(hints))};
     if (HasTimes(comparison)) {
-      cells.push_back("run " + times.RunText());
+      cells.push_back("run " + times.RunText(false));
       cells.push_back("ops " + TimeText(times.ops));
     }
     return cells;
@@ -61,15 +61,16 @@ std::string RunsText(const Comparison& comparison) {
   TextTable table("<>>", line("A", comparison.hints_a, a));
   table.Add(line("B", comparison.hints_b, b));
   std::string text = table.Text();
-  if (!HasTimes(comparison)) return text;
-  const std::string difference =
-      ComparedText(comparison.b_over_a, comparison.run_b, comparison.run_a);
-  text += difference.empty() ? std::string(kNoDifference) + "\n"
-                             : Format("B is {}\n", difference);
-  for (const Timing* run : {&comparison.run_a, &comparison.run_b}) {
-    if (Busy(*run)) return text + BusyText(*run) + "\n";
+  const std::string places =
+      Format("A runs at {}; B at {}", comparison.places_a, comparison.places_b);
+  if (places.find("(emulated)") != std::string::npos) {
+    text += Wrapped(places + "; times there are the CPU's");
   }
-  return text;
+  if (!HasTimes(comparison)) return text;
+  text += ComparedText("B is ", comparison.b_over_a, comparison.run_b,
+                       comparison.run_a);
+  const bool busy = Busy(comparison.run_a) || Busy(comparison.run_b);
+  return text + (busy ? "; the machine was busy\n" : "\n");
 }
 
 std::string ErrorsText(const Comparison& comparison) {
@@ -196,8 +197,8 @@ std::string OpsText(const Comparison& comparison, bool all) {
                                  TimeText(std::abs(change)))
                         : "");
   }
-  return text + Wrapped(Format("... {}{} the same: --all, print(result.all)",
-                               rest, Counted(same, "op")));
+  return text + Wrapped(Format("... {}{} the same: {}", rest,
+                               Counted(same, "op"), ShowAll()));
 }
 
 }  // namespace

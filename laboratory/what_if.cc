@@ -381,7 +381,13 @@ class Placer {
     }
     if (!change_.faster.empty()) return "a kernel is taken to be faster";
     if (change_.link_given) return "the link is not the one of this machine";
-    return result_.hints.empty() ? "no op changes its kernel" : "";
+    if (result_.hints.empty()) return "no op changes its kernel";
+    const auto emulated = std::ranges::find_if(
+        place_of_, [&](size_t place) { return IsEmulated(places_[place]); });
+    return emulated == place_of_.end()
+               ? ""
+               : Format("{} is emulated, so a run would take the CPU's time",
+                        places_[*emulated]);
   }
 
   void MeasureRuns() {

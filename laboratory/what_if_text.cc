@@ -59,6 +59,18 @@ std::string ContradictionOf(const Timing& measured,
              std::max(ratio, 1 / ratio)));
 }
 
+// "27.4 ms (...) now, predicted 1.46 times as long".
+std::string MeasuredText(const Timing& measured,
+                         double predicted,
+                         std::string_view which) {
+  const double ratio = predicted / measured.median;
+  const bool inside = measured.low <= predicted && predicted <= measured.high;
+  return Format("{} {}{}", TimeText(measured), which,
+                inside || std::abs(ratio - 1) < 0.05
+                    ? ""
+                    : " (predicted " + RatioText(ratio) + ")");
+}
+
 std::string Copies(double seconds) {
   return seconds > 0 ? TimeText(seconds, 2) + " of copies" : "";
 }
@@ -83,18 +95,14 @@ std::string Totals(const Placement& placement) {
                    100 * placement.gap);
   }
   if (placement.measured_now.rounds > 0) {
-    const bool both = placement.measured_then.rounds > 0;
-    text += Wrapped(Format("measured: a run takes {} now{}",
-                           TimeText(placement.measured_now),
-                           both ? Format(", and {} with the change",
-                                         TimeText(placement.measured_then))
-                                : ""));
-  }
-  for (const Timing* run :
-       {&placement.measured_now, &placement.measured_then}) {
-    if (!Busy(*run)) continue;
-    text += Wrapped(BusyText(*run) + "; measure again when it is quiet");
-    break;
+    text += Wrapped(
+        "measured: a run takes " +
+        MeasuredText(placement.measured_now, placement.predicted_now, "now") +
+        (placement.measured_then.rounds > 0
+             ? ", and " + MeasuredText(placement.measured_then,
+                                       placement.predicted_then,
+                                       "with the change")
+             : ""));
   }
   if (!placement.not_measured.empty()) {
     text += Wrapped((placement.asked ? "not measured with the change: " : "") +
@@ -114,11 +122,9 @@ std::string Placement::Contradiction() const try {
       ContradictionOf(measured_then, predicted_then, "with the change");
   if (now.empty() && then.empty()) return "";
   std::string text = now + then;
-  const Timing& run = now.empty() ? measured_then : measured_now;
-  if (Busy(run)) text += Wrapped(BusyText(run));
   if (!now.empty()) text += FurthestOff(*this);
   return text +
-         "measure again when nothing else runs, or with a larger --budget\n";
+         "measure again when nothing else runs, or with a larger budget\n";
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }
@@ -141,8 +147,7 @@ std::string ToString(const Placement& placement, bool all) try {
             "m: the kernel was measured by itself, p: predicted\n";
   }
   if (same == 0) return text;
-  return text + Format("... {} the same: --all, print(result.all)\n",
-                       Counted(same, "op"));
+  return text + Format("... {} the same: {}\n", Counted(same, "op"), ShowAll());
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

@@ -6,18 +6,11 @@
 #include <vector>
 
 #include "sluice/framework/values/tensor_values.h"
+#include "sluice/laboratory/tuning/reference.h"
 
 namespace sluice {
 
 namespace {
-
-double LargestMagnitude(const std::vector<double>& values) {
-  double largest = 0;
-  for (const double value : values) {
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  }
-  return largest;
-}
 
 bool Equal(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));

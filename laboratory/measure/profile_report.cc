@@ -13,7 +13,6 @@
 #include "sluice/framework/inspect/units.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
-#include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -22,10 +21,6 @@ namespace {
 
 constexpr double kFarOff = 3;
 constexpr size_t kMostNames = 8;
-
-bool IsEmulated(const Plan& plan) {
-  return DeviceManager::Instance().Get(plan.place()).is_emulated();
-}
 
 std::string PredictedText(const ProfiledCall& call, const TimeUnit& unit) {
   const std::string off = call.off_text();
@@ -39,9 +34,10 @@ std::string ShareText(double share) {
 
 std::string CallTable(const ProfileReport& report, size_t rows, double all) {
   const TimeUnit unit(report.calls.empty() ? 0 : report.calls[0].seconds);
-  TextTable table("><<>>><",
-                  {"#", "op", "kernel", std::string(unit.name()), "share",
-                   "so far", report.emulated ? "" : "predicted"});
+  const bool predicts = std::ranges::any_of(
+      report.calls, [](const auto& call) { return call.predicted > 0; });
+  TextTable table("><<>>><", {"#", "op", "kernel", std::string(unit.name()),
+                              "share", "so far", predicts ? "predicted" : ""});
   const bool busy = Busy(report.run);
   double so_far = 0;
   for (const ProfiledCall& call : report.calls) {
@@ -78,7 +74,7 @@ std::string FarOffText(const ProfileReport& report) {
   if (count == 0) return "";
   if (count > kMostNames) names += Format(" and {} more", count - kMostNames);
   return "\n" + Wrapped(Format("estimates are more than 3x off for {}: {}; "
-                               "sl.tune() measures them",
+                               "tuning measures them",
                                Counted(count, "call"), names));
 }
 
@@ -98,11 +94,14 @@ void CutLastColumn(int width, ExplainTable* table) {
 
 // "a run takes 200 us (198 to 203 us, 78 runs); 12 calls take 196 us".
 std::string RunLine(const ProfileReport& report, std::string_view order) {
-  return Format(
-      "a run takes {}; {} {} {}{}{}", report.shown().RunText(),
-      Counted(report.calls.size(), "call"),
-      report.calls.size() == 1 ? "takes" : "take", TimeText(report.shown().ops),
-      order, report.emulated ? "; predictions are of a GPU, and left out" : "");
+  return Format("a run takes {}; {} {} {}{}{}", report.shown().RunText(),
+                Counted(report.calls.size(), "call"),
+                report.calls.size() == 1 ? "takes" : "take",
+                TimeText(report.shown().ops), order,
+                report.emulated
+                    ? "; times at emulated devices are the CPU's, and "
+                      "predictions of a GPU are left out"
+                    : "");
 }
 
 }  // namespace
@@ -140,7 +139,6 @@ ShownTimes ProfileReport::shown() const {
 
 std::vector<ProfiledCall> ProfiledCalls(const Plan& plan,
                                         const RunProfile& profile) {
-  const bool emulated = IsEmulated(plan);
   std::vector<ProfiledCall> calls;
   for (const PlanCall& call : CallsOf(plan)) {
     const Decision& decision = *call.decision;
@@ -150,7 +148,7 @@ std::vector<ProfiledCall> ProfiledCalls(const Plan& plan,
          .op = call.name,
          .kernel = KernelName(*decision.kernel, decision.place, plan.place()),
          .seconds = profile.ops[decision.op_index].median,
-         .predicted = emulated ? 0 : call.seconds(),
+         .predicted = IsEmulated(decision.place) ? 0 : call.seconds(),
          .why = call.why,
          .runs_blocks = decision.why.reason == Reason::kRunsBlocks,
          .evidence = call.chosen->evidence});
@@ -160,8 +158,11 @@ std::vector<ProfiledCall> ProfiledCalls(const Plan& plan,
 
 ProfileReport MakeProfileReport(const Plan& plan,
                                 const RunProfile& profile) try {
-  ProfileReport report{TitleLine(Summarise(plan), {}), profile.run,
-                       IsEmulated(plan), ProfiledCalls(plan, profile)};
+  const bool emulated = std::ranges::any_of(
+      plan.decisions(),
+      [](const Decision& decision) { return IsEmulated(decision.place); });
+  ProfileReport report{TitleLine(Summarise(plan), {}), profile.run, emulated,
+                       ProfiledCalls(plan, profile)};
   std::ranges::stable_sort(report.calls, std::greater(),
                            &ProfiledCall::seconds);
   return report;
@@ -176,8 +177,7 @@ std::string ToString(const ProfileReport& report, size_t rows) try {
   if (const std::string none = shown.WhyNoOps(); !none.empty()) {
     return text + Wrapped(none);
   }
-  const std::string busy = BusyText(report.run);
-  if (!busy.empty()) text += Wrapped(busy + ", so shares are left out");
+  if (Busy(report.run)) text += "shares are left out: a busy machine\n";
   return text + "\n" + CallTable(report, rows, shown.ops) + FarOffText(report);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();

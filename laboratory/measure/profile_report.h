@@ -38,7 +38,7 @@ struct ProfiledCall {
 struct ProfileReport {
   std::string title;      // place, threads and what was fed
   Timing run;             // of a whole run, without clocks at each op
-  bool emulated = false;  // the place, so that predictions are of a GPU
+  bool emulated = false;  // some places, so that predictions are of a GPU
   std::vector<ProfiledCall> calls;  // those that take longest first
 
   // The run beside the sum of its calls.

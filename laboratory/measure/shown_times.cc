@@ -10,13 +10,13 @@
 
 namespace sluice {
 
-std::string ShownTimes::RunText() const {
-  if (!has_interval()) {
-    return Format("{} ({} only)", TimeText(run.median),
-                  Counted(std::max(run.rounds, 1), "run"));
-  }
-  return Format("{} ({}, {})", TimeText(run.median),
-                RangeText(run.low, run.high), Counted(run.rounds, "run"));
+std::string ShownTimes::RunText(bool says_busy) const {
+  const std::string range =
+      has_interval() ? RangeText(run.low, run.high) + ", " : "";
+  return Format("{} ({}{}{}{})", TimeText(run.median), range,
+                Counted(std::max(run.rounds, 1), "run"),
+                has_interval() ? "" : " only",
+                says_busy && Busy(run) ? ", machine busy" : "");
 }
 
 std::string ShownTimes::WhyNoOps() const {
@@ -35,19 +35,25 @@ bool Contradict(double a, double b) {
          std::abs(a - b) > kTooShort;
 }
 
-std::string ComparedText(const Interval& ratio,
+std::string ComparedText(std::string_view subject,
+                         const Interval& ratio,
                          const Timing& now,
                          const Timing& before) {
-  if (!Apart(ratio)) return "";
+  if (!std::isfinite(ratio.high)) return "too few turns to tell a difference";
+  if (!Apart(ratio)) return "no difference that can be told from noise";
   const int turns = std::min(now.rounds, before.rounds);
-  return turns < kLeastTurns ? RatioText(now.median / before.median)
-                             : RatioText(ratio);
+  return Format("{}{}", subject,
+                turns < kLeastTurns ? RatioText(now.median / before.median)
+                                    : RatioText(ratio));
 }
 
 std::string ComparedText(const Timing& now, const Timing& before) {
-  if (!(now.low > 0) || !(before.low > 0)) return "";
-  return ComparedText({now.low / before.high, now.high / before.low}, now,
-                      before);
+  const bool timed = now.low > 0 && before.low > 0;
+  return ComparedText(
+      "",
+      timed ? Interval{now.low / before.high, now.high / before.low}
+            : Interval{1, 1},
+      now, before);
 }
 
 }  // namespace sluice

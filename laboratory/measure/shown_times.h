@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sluice/framework/inspect/run_profile.h"
 #include "sluice/laboratory/measure/order_statistics.h"
@@ -13,9 +14,6 @@ namespace sluice {
 // Plans are measured for at least this many turns, or this many seconds.
 inline constexpr int kLeastTurns = 10;
 inline constexpr double kLeastSeconds = 3;
-// What screens say of two runs whose intervals overlap.
-inline constexpr const char* kNoDifference =
-    "no difference that can be told from noise";
 
 // A run and its ops, measured in the same turns.
 struct SLUICE_API ShownTimes {
@@ -24,8 +22,9 @@ struct SLUICE_API ShownTimes {
 
   // Medians of fewer turns have no interval.
   bool has_interval() const { return run.rounds >= kLeastTurns; }
-  // "6.85 ms (6.80 to 6.90 ms, 12 runs)", "6.85 ms (2 runs only)".
-  std::string RunText() const;
+  // "6.85 ms (6.80 to 6.90 ms, 12 runs)", "6.85 ms (2 runs only)"; and whether
+  // the machine was busy, unless another line says it.
+  std::string RunText(bool says_busy = true) const;
   // Why the ops are not listed; "" if they are.
   std::string WhyNoOps() const;
 };
@@ -40,9 +39,10 @@ inline std::string TimeText(const Timing& run) {
 SLUICE_API bool Contradict(double a, double b);
 
 // "1.20 to 1.30 times as long", or with fewer than kLeastTurns "1.25 times as
-// long"; "" for no difference that can be told from noise. `ratio` is that of
-// `now` to `before`.
-SLUICE_API std::string ComparedText(const Interval& ratio,
+// long", after `subject`; or that there is no difference, or too few turns to
+// tell. `ratio` is that of `now` to `before`.
+SLUICE_API std::string ComparedText(std::string_view subject,
+                                    const Interval& ratio,
                                     const Timing& now,
                                     const Timing& before);
 // The same for runs that did not take turns.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -39,13 +40,13 @@ std::string RangeText(double low, double high) {
 }
 
 bool Busy(const Timing& timing) {
-  return timing.rounds > 1 && timing.high - timing.low > timing.median / 4;
+  return IsDisturbed(timing) ||
+         (timing.rounds > 1 && timing.high - timing.low > timing.median / 4);
 }
 
-std::string BusyText(const Timing& timing) {
-  if (!Busy(timing)) return "";
-  return "the machine was busy: runs took " +
-         RangeText(timing.low, timing.high);
+std::string_view& ShowAll() {
+  static std::string_view text = "ToString(result, true)";
+  return text;
 }
 
 std::string RatioText(double ratio) {

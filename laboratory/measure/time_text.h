@@ -17,11 +17,13 @@ SLUICE_API std::string TimeText(double seconds, int digits = 3);
 // "715 to 719 us", "980 us to 1.20 ms".
 SLUICE_API std::string RangeText(double low, double high);
 
-// Whether other programs must have used the CPUs: the interval is wider than a
-// quarter of the median.
+// Whether other programs must have used the CPUs: calls waited for them, or the
+// interval is wider than a quarter of the median.
 SLUICE_API bool Busy(const Timing& timing);
-// "the machine was busy: runs took 3.20 ms to 7.30 ms", or "".
-SLUICE_API std::string BusyText(const Timing& timing);
+
+// What a reader does to see the rows that a text leaves out: what C++ programs
+// call, unless the Python package says otherwise.
+SLUICE_API std::string_view& ShowAll();
 
 // A ratio of times: "1.20 times as long", "1.11 times as fast", or "no gain" if
 // they are equal within half a percent.

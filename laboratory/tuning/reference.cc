@@ -133,6 +133,13 @@ double LargestError(const std::vector<double>& values,
   return largest;
 }
 
+// Removes the sign of a NaN, which means nothing.
+double Shown(double value) {
+  return std::isnan(value) ? std::abs(value) : value;
+}
+
+}  // namespace
+
 double LargestMagnitude(const std::vector<double>& values) {
   double largest = 0;
   for (const double value : values) {
@@ -140,13 +147,6 @@ double LargestMagnitude(const std::vector<double>& values) {
   }
   return largest;
 }
-
-// Removes the sign of a NaN, which means nothing.
-double Shown(double value) {
-  return std::isnan(value) ? std::abs(value) : value;
-}
-
-}  // namespace
 
 double UnitRoundoff(DType dtype) {
   const auto& format = FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);

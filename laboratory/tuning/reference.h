@@ -106,6 +106,9 @@ SLUICE_API Deviation CompareWithReference(const IsolatedOp& op,
                                           const Reference& reference,
                                           const std::vector<Tensor>& outputs);
 
+// The largest finite magnitude, or 0.
+SLUICE_API double LargestMagnitude(const std::vector<double>& values);
+
 // "Out[3, 1]": the element of an output of these dims by its index in row-major
 // order.
 SLUICE_API std::string ElementName(const OpFacts& op,

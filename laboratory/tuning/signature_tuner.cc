@@ -1,11 +1,12 @@
 #include "sluice/laboratory/tuning/signature_tuner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "sluice/framework/choice/op_threads.h"
+#include "sluice/framework/inspect/plan_calls.h"
+#include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/tuning/verify.h"
 #include "sluice/platform/cancel.h"
@@ -15,14 +16,16 @@ namespace sluice {
 
 namespace {
 
-// Races for `budget` seconds, and again until `end` on TuningClock() while the
-// contestants waited for CPUs: other programs may need them for a moment only.
+// Races for `budget` seconds or five rounds, and again until `end` on
+// ClockSeconds() while the contestants waited for CPUs: other programs may need
+// them for a moment only.
 RaceResult RaceUntilUndisturbed(const std::vector<Contestant>& contestants,
                                 std::span<const double> estimates,
                                 double budget,
                                 double end) {
   RaceOptions options;
   options.budget_seconds = budget;
+  options.least_seconds = end - ClockSeconds();
   options.min_rounds = 5;
   options.max_rounds = contestants.size() == 1 ? 21 : 101;
   options.interval = 0.02;
@@ -30,8 +33,8 @@ RaceResult RaceUntilUndisturbed(const std::vector<Contestant>& contestants,
   options.cancelled = &CancelRequested;
   RaceResult race = Race(contestants, options);
   while (WaitedForCpus(race, estimates) && !CancelRequested() &&
-         TuningClock() + race.seconds < end) {
-    options.budget_seconds = end - TuningClock();
+         ClockSeconds() + race.seconds < end) {
+    options.budget_seconds = options.least_seconds = end - ClockSeconds();
     race = Race(contestants, options);
   }
   return race;
@@ -51,12 +54,6 @@ void NoteWhatItRaised(const Timing& timing, TunedKernel* tuned) {
 
 }  // namespace
 
-double TuningClock() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 SignatureTuner::SignatureTuner(const IsolatedOp& op,
                                const Decision& decision,
                                int num_threads,
@@ -69,6 +66,7 @@ SignatureTuner::SignatureTuner(const IsolatedOp& op,
       before_kernel_(options.before_kernel) {
   result_.op_index = decision.op_index;
   result_.op = decision.op;
+  result_.name = NameOf(decision);
   result_.signature = decision.list->signature;
 }
 
@@ -80,8 +78,8 @@ TunedSignature SignatureTuner::Run(double budget, double most) {
 }
 
 bool SignatureTuner::HasTimeFor(double seconds) {
-  if (TuningClock() + seconds < deadline_ && !CancelRequested()) return true;
-  complete_ = false;
+  if (ClockSeconds() + seconds < deadline_ && !CancelRequested()) return true;
+  result_.complete = false;
   return false;
 }
 
@@ -158,17 +156,6 @@ bool SignatureTuner::IsTooSlow(size_t kernel) const {
   return call_seconds_[kernel] > std::max(kTooSlow * fastest, kLongerThanNoise);
 }
 
-// The time of five rounds, and of the calls before them.
-double SignatureTuner::SecondsOfRounds() const {
-  constexpr double kRounds = 8;
-  double seconds = 0;
-  for (size_t i = 0; i < runs_.size(); ++i) {
-    if (result_.kernels[i].verdict != Verdict::kOk || IsTooSlow(i)) continue;
-    seconds += call_seconds_[i] * kRounds;
-  }
-  return seconds;
-}
-
 void SignatureTuner::Race(double budget, double most) {
   std::vector<Contestant> contestants;
   std::vector<size_t> kernels;
@@ -182,19 +169,18 @@ void SignatureTuner::Race(double budget, double most) {
                            .expected_seconds = call_seconds_[i]});
   }
   if (contestants.empty() || !HasTimeFor(0)) return;
-  most = std::max(budget, most);
-  const double end = std::min(deadline_, TuningClock() + most);
-  const double allowed = std::min(
-      {std::max(budget, SecondsOfRounds()), most, end - TuningClock()});
+  const double end =
+      std::min(deadline_, ClockSeconds() + std::max(budget, most));
+  const double allowed = std::min(budget, end - ClockSeconds());
   if (allowed <= 0) {
-    complete_ = false;
+    result_.complete = false;
     return;
   }
   const RaceResult race =
       RaceUntilUndisturbed(contestants, estimates, allowed, end);
   result_.disturbed = WaitedForCpus(race, estimates);
   const bool keep = MayKeepTimes(race) && !result_.disturbed;
-  if (!keep) complete_ = false;
+  if (!keep) result_.complete = false;
   for (size_t i = 0; i < kernels.size(); ++i) {
     TunedKernel& tuned = result_.kernels[kernels[i]];
     if (keep) tuned.timing = race.timings[i];

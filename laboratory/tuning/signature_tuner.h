@@ -17,28 +17,24 @@ namespace sluice {
 // right. Keeps references to both arguments. Used once, by one thread.
 class SLUICE_API SignatureTuner {
  public:
-  // `deadline` is on TuningClock(). `options` provides before_kernel.
+  // `deadline` is on ClockSeconds(). `options` provides before_kernel.
   SignatureTuner(const IsolatedOp& op,
                  const Decision& decision,
                  int num_threads,
                  double deadline,
                  const TuneOptions& options = {});
 
-  // The race takes at most `budget` seconds, or the time of five rounds, but at
-  // most `most`, and ends at the deadline. No comparison begins after it.
-  // Raises what the reference raises.
+  // The race takes at most `budget` seconds, or as long as five rounds take,
+  // but at most `most`, and ends at the deadline. No comparison begins after
+  // it. Raises what the reference raises.
   TunedSignature Run(double budget, double most);
   TunedSignature Run(double budget) { return Run(budget, budget); }
-
-  // Whether every kernel was compared and, if right, timed.
-  bool complete() const { return complete_; }
 
  private:
   void MakeRuns();
   void CheckRuns();
   void Race(double budget, double most);
   bool IsTooSlow(size_t kernel) const;
-  double SecondsOfRounds() const;
   // Whether `seconds` more end before the deadline.
   bool HasTimeFor(double seconds);
 
@@ -47,7 +43,6 @@ class SLUICE_API SignatureTuner {
   int num_threads_;
   double deadline_;
   std::function<void(const KernelDef&, const std::string&)> before_kernel_;
-  bool complete_ = true;
   TunedSignature result_;
   std::vector<std::unique_ptr<KernelRun>> runs_;  // parallel to result_.kernels
   std::vector<double> call_seconds_;              // of one call, as runs_
@@ -70,8 +65,5 @@ SLUICE_API bool MayKeepTimes(const RaceResult& race);
 // disturbances slow all kernels alike.
 SLUICE_API bool WaitedForCpus(const RaceResult& race,
                               std::span<const double> estimates);
-
-// Seconds of a monotonic clock.
-SLUICE_API double TuningClock();
 
 }  // namespace sluice

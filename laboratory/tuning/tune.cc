@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/records/record_store.h"
@@ -112,6 +113,9 @@ class Tuner : public RunObserver {
       ++session_.result.known;
       return true;
     });
+    for (const auto& [op, count] : wanted_) {
+      next_.insert(op);
+    }
   }
 
   void Before(const Plan& plan,
@@ -120,8 +124,10 @@ class Tuner : public RunObserver {
     if (instruction.kernel == nullptr || session_.result.cancelled) return;
     const auto wanted = wanted_.find(instruction.context);
     if (wanted == wanted_.end()) return;
+    const auto share_with = static_cast<double>(next_.size());
+    next_.erase(instruction.context);
     const Decision& decision = plan.decisions()[instruction.context];
-    const double left = session_.deadline - TuningClock();
+    const double left = session_.deadline - ClockSeconds();
     if (left <= 0) return EndOfTime();
     if (PredictedSeconds(decision, session_.options.again) > left) return;
     if (!GoOn(decision.list->signature)) {
@@ -131,16 +137,16 @@ class Tuner : public RunObserver {
     const IsolatedOp op = Isolate(plan, instruction.context, tensors);
     SignatureTuner tuner(op, decision, plan.num_threads(), session_.deadline,
                          session_.options);
-    // The remaining signatures share the remaining budget. Time that one does
-    // not need goes to the others.
-    const double share = left / static_cast<double>(wanted_.size());
+    // The signatures that this run has not reached share the remaining budget.
+    // Time that one does not need goes to the others.
+    const double share = left / std::max(share_with, 1.0);
     TunedSignature tuned = tuner.Run(std::min(share, kMostSeconds), share);
     tuned.ops = wanted->second;
     tuned.plan = session_.plan;
     std::vector<Record> records = RecordsOf(tuned, plan.num_threads());
     NoteBefore(records, &session_);
     RecordStore::Default().Add(std::move(records));
-    if (tuner.complete()) {
+    if (tuned.complete) {
       wanted_.erase(wanted);
       session_.settled.insert(tuned.signature);
       ++settled_;
@@ -198,6 +204,7 @@ class Tuner : public RunObserver {
 
   Session& session_;
   std::map<int, int> wanted_;  // by index in ops(): number of such ops
+  std::set<int> next_;         // those of them that the run has not reached
   int settled_ = 0;
   bool progress_raised_ = false;
 };
@@ -296,10 +303,10 @@ TuneResult Tune(const Plan& plan,
                 const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
   plan.RequireAlone("tuning");
-  const double begin = TuningClock();
+  const double begin = ClockSeconds();
   Session session{options, begin + options.budget_seconds};
   RunTuner(plan, feeds, scope, false, &session);
-  session.result.seconds = TuningClock() - begin;
+  session.result.seconds = ClockSeconds() - begin;
   return std::move(session.result);
 }
 
@@ -309,7 +316,7 @@ TuneResult TunePlans(const PreparePlan& prepare,
                      Scope* scope,
                      const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
-  const double begin = TuningClock();
+  const double begin = ClockSeconds();
   Session session{options, begin + (1 - kShareOfRuns) * options.budget_seconds,
                   true};
   TuneResult& result = session.result;
@@ -320,7 +327,7 @@ TuneResult TunePlans(const PreparePlan& prepare,
   const auto tune_all = [&] {
     for (bool more = true; more && !result.cancelled; ++session.plan) {
       plan = prepare();
-      const bool in_time = TuningClock() < session.deadline;
+      const bool in_time = ClockSeconds() < session.deadline;
       more = RunTuner(*plan, feeds, scope, in_time, &session) && in_time;
     }
   };
@@ -335,7 +342,7 @@ TuneResult TunePlans(const PreparePlan& prepare,
   if (!result.cancelled && !SameKernels(*first, *plan)) {
     CompareWhole(*first, *plan, feeds, scope, &session);
   }
-  session.result.seconds = TuningClock() - begin;
+  session.result.seconds = ClockSeconds() - begin;
   return std::move(session.result);
 }
 

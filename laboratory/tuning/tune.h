@@ -50,11 +50,14 @@ struct TunedSignature {
   int ops = 1;   // number of ops of the plan that have it
   int plan = 0;  // 0: the first; later ones follow from records
   std::string op;
+  std::string name;  // "mul+add+relu", as in Explain
   std::string signature;
   std::vector<TunedKernel> kernels;
   int before = -1;  // in kernels: the plan's choice
   int winner = -1;  // -1 if none could be measured
   bool tie = false;
+  // Every kernel was compared and, if right, timed.
+  bool complete = true;
   // No times are kept, because other programs used the CPUs.
   bool disturbed = false;
   // False if no kernel could be compared, and so none was measured, because the

@@ -44,14 +44,13 @@ std::vector<size_t> FastestFirst(const std::vector<TunedKernel>& kernels) {
   return order;
 }
 
-std::string WhyLeftOut(const TuneResult& result) {
+std::string WhyLeftOut(const TuneResult& result, int left_out) {
   if (result.cancelled) return "";
   if (result.disturbed == 0) return " for want of time";
   return Format(
       ", {} of them since other programs had the CPUs that kernels waited for: "
       "tune again when the machine is quiet",
-      result.disturbed == result.left_out ? "all"
-                                          : std::to_string(result.disturbed));
+      result.disturbed == left_out ? "all" : std::to_string(result.disturbed));
 }
 
 std::string Name(const TunedSignature& tuned, int index) {
@@ -77,7 +76,11 @@ std::string Decided(const TunedSignature& tuned) {
   if (!tuned.has_reference) {
     return "not measured: the op has no plain kernel to compare others with";
   }
-  if (tuned.winner < 0) return "no kernel could be measured";
+  if (tuned.winner < 0) {
+    return tuned.complete ? "not measured: no kernel is right"
+                          : "not measured: the budget ended before five rounds "
+                            "of each kernel";
+  }
   const std::string now = Name(tuned, tuned.winner);
   const double before = Before(tuned);
   std::string text = !Changes(tuned) ? "stays with " + now
@@ -106,8 +109,9 @@ std::string KernelTable(const TunedSignature& tuned) {
          : timing.rounds == 1          ? "1 call, far too slow"
          : timing.rounds < kLeastTurns ? Format("{} rounds only", timing.rounds)
                                        : RangeText(timing.low, timing.high),
-         timed ? PredictionText(kernel.predicted_seconds, kernel.evidence)
-               : ""});
+         timed && !IsEmulated(kernel.place)
+             ? PredictionText(kernel.predicted_seconds, kernel.evidence)
+             : ""});
     if (kernel.message.empty()) continue;
     messages +=
         Wrapped(Format("{}{}: {}", name,
@@ -159,7 +163,7 @@ std::string ChangesText(const TuneResult& result) {
     const double before = Before(tuned);
     const double after = After(tuned);
     table.Add({std::to_string(tuned.op_index),
-               Format("{}{}{}", tuned.op,
+               Format("{}{}{}", tuned.name,
                       tuned.ops == 1 ? "" : Format(" x{}", tuned.ops),
                       tuned.plan > 0 ? " apart" : ""),
                Name(tuned, tuned.before), Name(tuned, tuned.winner),
@@ -202,30 +206,45 @@ std::string RunsText(const TuneResult& result) {
   const ShownTimes& before = result.run_before;
   const ShownTimes& after = result.run_after;
   if (before.run.rounds == 0 || after.run.rounds == 0) return "";
-  const std::string ratio =
-      ComparedText(PairedRatio(after.run, before.run), after.run, before.run);
+  const Interval ratio = PairedRatio(after.run, before.run);
+  const std::string said =
+      ComparedText("the new plan is ", ratio, after.run, before.run);
   const auto line = [](const char* when, const ShownTimes& shown) {
     const std::string none = shown.WhyNoOps();
     return Wrapped(
         Format("a run {}: {}{}", when, shown.RunText(),
                none.empty() ? ", ops " + TimeText(shown.ops) : "; " + none));
   };
+  const std::string_view kept =
+      result.withdrawn ? "WITHDRAWN, the old plan stays"
+      : ratio.low > 1  ? "kept, not being certainly more than 2 % slower"
+                       : "the new plan is kept";
   return line("before", before) + line("after", after) +
-         (result.withdrawn ? "WITHDRAWN, since the plan as a whole is " : "") +
-         (ratio.empty() ? kNoDifference : ratio) + "\n";
+         Wrapped(Format("{}: {}", said, kept));
 }
 
 // What was measured, and what was not.
 std::string MeasuredText(const TuneResult& result) {
-  const auto compared = static_cast<size_t>(
-      std::ranges::count_if(result.signatures, &TunedSignature::has_reference));
-  const size_t others = result.signatures.size() - compared;
+  size_t measured = 0;
+  int others = 0, wrong = 0, partly = 0, late = 0;
+  for (const TunedSignature& tuned : result.signatures) {
+    if (tuned.winner >= 0) {
+      ++measured;
+      if (!tuned.complete) ++partly;
+    } else {
+      ++(!tuned.has_reference ? others : tuned.complete ? wrong : late);
+    }
+  }
+  // Also those that were not reached.
+  const int left_out = std::max(result.left_out - partly, late);
   std::string text = Format("{} measured in {}, {} known already",
-                            Counted(compared, "signature"),
+                            Counted(measured, "signature"),
                             TimeText(result.seconds), result.known);
   if (others > 0) text += Format(", {} without a plain kernel", others);
-  if (result.left_out > 0) {
-    text += Format(", {} left out{}", result.left_out, WhyLeftOut(result));
+  if (wrong > 0) text += Format(", {} without a right kernel", wrong);
+  if (partly > 0) text += Format(", {} not with all kernels", partly);
+  if (left_out > 0) {
+    text += Format(", {} left out{}", left_out, WhyLeftOut(result, left_out));
   }
   return Wrapped(text + (result.cancelled ? "; cancelled" : ""));
 }
@@ -237,8 +256,7 @@ std::string ToString(const TuneResult& result, bool all) {
   text += all ? "\n" + AllText(result) : ChangesText(result);
   text += MeasuredText(result);
   const bool more = !all && !result.signatures.empty();
-  return text +
-         (more ? "all kernels and times: --all, print(result.all)\n" : "");
+  return text + (more ? Format("all kernels and times: {}\n", ShowAll()) : "");
 }
 
 }  // namespace sluice

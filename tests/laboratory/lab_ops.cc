@@ -17,46 +17,21 @@ namespace sluice::testing {
 
 namespace {
 
-enum Variant : int {
-  kPlain,
-  kThousandth,
-  kTail,
-  kNanLost,
-  kSkips,
-  kOverruns,
-  kFickle,
-  kRaises,
-  kRaisesForeign,
-  kRaisesInt,
-  kScribbles,
-  kGreedy,
-  kFast,
-  kSlow,
-  kSleepy,
-  kDrowsy,
-  kOverrunsScratch,
-  kByThreads,
-  kSly,
-};
-constexpr const char* kNames[] = {"plain",
-                                  "thousandth",
-                                  "tail",
-                                  "nan_lost",
-                                  "skips",
-                                  "overruns",
-                                  "fickle",
-                                  "raises",
-                                  "raises_foreign",
-                                  "raises_int",
-                                  "scribbles",
-                                  "greedy",
-                                  "fast",
-                                  "slow",
-                                  "sleepy",
-                                  "drowsy",
-                                  "overruns_scratch",
-                                  "by_threads",
-                                  "sly"};
+// All but plain, in the order in which they are registered.
+#define LAB_VARIANTS(DO)                                                      \
+  DO(thousandth, kThousandth)                                                 \
+  DO(tail, kTail) DO(nan_lost, kNanLost) DO(skips, kSkips)                    \
+      DO(overruns, kOverruns) DO(overruns_scratch, kOverrunsScratch)          \
+          DO(by_threads, kByThreads) DO(fickle, kFickle) DO(raises, kRaises)  \
+              DO(raises_foreign, kRaisesForeign) DO(raises_int, kRaisesInt)   \
+                  DO(scribbles, kScribbles) DO(greedy, kGreedy)               \
+                      DO(slow, kSlow) DO(sleepy, kSleepy) DO(drowsy, kDrowsy) \
+                          DO(fast, kFast) DO(sly, kSly)
+
+#define LAB_NUMBER(variant, number) number,
+#define LAB_NAME(variant, number) #variant,
+enum Variant : int { kPlain, LAB_VARIANTS(LAB_NUMBER) };
+constexpr const char* kNames[] = {"plain", LAB_VARIANTS(LAB_NAME)};
 
 std::atomic<unsigned> enabled{0};
 
@@ -117,6 +92,7 @@ class LabKernel : public OpKernel {
     }
     if (kVariant == kSleepy || kVariant == kDrowsy) {
       std::this_thread::sleep_for(
+          (calls_++ < 6 ? 1 : 3) *
           std::chrono::milliseconds(kVariant == kSleepy ? 20 : 22));
     }
   }
@@ -164,26 +140,9 @@ class LabKernel : public OpKernel {
   };                                                        \
   REGISTER_OP_KERNEL(test_lab, PLAIN, CPUPlace, variant,    \
                      KernelTraits().When(&Enabled<number>), \
-                     Lab_##variant<float>)
+                     Lab_##variant<float>);
 
-LAB_KERNEL(thousandth, kThousandth);
-LAB_KERNEL(tail, kTail);
-LAB_KERNEL(nan_lost, kNanLost);
-LAB_KERNEL(skips, kSkips);
-LAB_KERNEL(overruns, kOverruns);
-LAB_KERNEL(overruns_scratch, kOverrunsScratch);
-LAB_KERNEL(by_threads, kByThreads);
-LAB_KERNEL(fickle, kFickle);
-LAB_KERNEL(raises, kRaises);
-LAB_KERNEL(raises_foreign, kRaisesForeign);
-LAB_KERNEL(raises_int, kRaisesInt);
-LAB_KERNEL(scribbles, kScribbles);
-LAB_KERNEL(greedy, kGreedy);
-LAB_KERNEL(slow, kSlow);
-LAB_KERNEL(sleepy, kSleepy);
-LAB_KERNEL(drowsy, kDrowsy);
-LAB_KERNEL(fast, kFast);
-LAB_KERNEL(sly, kSly);
+LAB_VARIANTS(LAB_KERNEL)
 
 template <typename T>
 class PlainLabKernel final : public LabKernel<T, kPlain> {
@@ -197,24 +156,9 @@ void UseLabOps() {
   static const bool done = [] {
     auto& registry = Registry::Global();
     SLUICE_USE_OPERATOR(test_lab);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_thousandth(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_tail(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_nan_lost(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_skips(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_overruns(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_overruns_scratch(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_by_threads(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_fickle(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises_foreign(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises_int(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_scribbles(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_greedy(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_slow(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_sleepy(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_drowsy(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_fast(registry);
-    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_sly(registry);
+#define LAB_REGISTER(variant, number) \
+  SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_##variant(registry);
+    LAB_VARIANTS(LAB_REGISTER)
     SLUICE_USE_CPU_KERNEL(test_lab);
     return true;
   }();

@@ -26,7 +26,8 @@ namespace sluice::testing {
 //   scribbles    right, and then changes the first element of X
 //   greedy       an Error for want of memory
 //   fast, slow   right
-//   sleepy       right, and takes 20 ms; drowsy: 22 ms
+//   sleepy       right, and takes 20 ms, from the seventh call on 60 ms;
+//   drowsy       22 ms and 66 ms
 //   sly          right, fast by itself, and slow after another test_lab
 class UseVariants {
  public:

@@ -78,7 +78,7 @@ TEST(Placement, ListsWhatChangesAndCountsTheRest) {
   EXPECT_THAT(text, HasSubstr("conv2d  onednn/direct  14.0 ms m  systolic at "
                               "fpga:0  9.0 ms p\n"));
   EXPECT_THAT(text, Not(HasSubstr("transpose")));
-  EXPECT_THAT(text, HasSubstr("... 1 op the same: --all"));
+  EXPECT_THAT(text, HasSubstr("... 1 op the same: ToString(result, true)\n"));
   EXPECT_THAT(ToString(WithOps(), true), HasSubstr("46  transpose"));
 }
 
@@ -122,11 +122,12 @@ TEST(Placement, SaysThatTheMachineWasBusy) {
   EXPECT_THAT(ToString(placement), Not(HasSubstr("busy")));
   placement.measured_now.high = 1.3e-3;
   EXPECT_THAT(ToString(placement),
-              HasSubstr("the machine was busy: runs took 1.00 to 1.30 ms; "
-                        "measure again when it is quiet\n"));
+              HasSubstr("1.00 ms (5 runs only, machine busy) now\n"));
   placement.predicted_now = 0.1e-3;
+  EXPECT_THAT(ToString(placement), HasSubstr("machine busy)"));
+  placement.predicted_now = 1.45e-3;
   EXPECT_THAT(ToString(placement),
-              HasSubstr("the machine was busy: runs took 1.00 to 1.30 ms\n"));
+              HasSubstr("now (predicted 1.45\n  times as long)\n"));
 }
 
 TEST(Placement, IsNarrow) {

@@ -500,6 +500,16 @@ def test_explain_says_where_a_device_is_emulated():
     exe = sl.Executor()
     exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
     assert "(emulated)" not in exe.explain()
+    # Also where a hint chooses it.
+    with sl.kernel_hints("prefer place=cuda:0"):
+        exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
+        assert ("cpu, cuda:0 (emulated), " in exe.explain()) == emulated
+        said = exe.profile(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
+    assert ("cpu, cuda:0 (emulated), " in str(said)) == emulated
+    assert ("predictions of a GPU are" in " ".join(str(said).split())) == emulated
+    program = sl.default_main_program()
+    said = sl.compare(program, {"x": [[1, 2, 3]]}, "", "prefer place=cuda:0", budget=0.01)
+    assert ("B at cpu, cuda:0 (emulated); times there are" in str(said)) == emulated
 
 
 def test_branches_may_run_on_several_queues():

@@ -241,8 +241,7 @@ void BindComparison(nb::module_& m) {
     return std::pair(shown.RunText(), shown.WhyNoOps());
   });
   m.def("_compared", [](const TimesOfRun& now, const TimesOfRun& before) {
-    const std::string text = ComparedText(ToTiming(now), ToTiming(before));
-    return text.empty() ? std::string(kNoDifference) : text;
+    return ComparedText(ToTiming(now), ToTiming(before));
   });
   m.attr("_LEAST_TURNS") = kLeastTurns;
   m.def("_hints_of_set",

@@ -1,4 +1,5 @@
 #include "sluice/laboratory/laboratory.h"
+#include "sluice/laboratory/measure/time_text.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
 
 NB_MODULE(_lab, m) {
@@ -6,6 +7,7 @@ NB_MODULE(_lab, m) {
   m.doc() = "The bindings of Sluice's laboratory; use the package sluice.lab.";
   nb::module_::import_("sluice._core");  // these functions use its classes
   sluice::UseLaboratory();
+  sluice::ShowAll() = "--all, print(result.all)";
   BindComparing(m);
   BindTuning(m);
   BindVerifying(m);

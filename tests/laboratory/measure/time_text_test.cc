@@ -26,16 +26,20 @@ TEST(TimeText, IntervalsNameTheirUnitOnce) {
   EXPECT_EQ(RangeText(980e-6, 1.2e-3), "980 us to 1.20 ms");
 }
 
-TEST(BusyText, IsForIntervalsWiderThanAQuarter) {
+TEST(Busy, IsForIntervalsWiderThanAQuarterAndWaitsForCpus) {
   Timing timing;
   timing.rounds = 21;
   timing.median = 5e-3;
   timing.low = 4.5e-3;
   timing.high = 5.7e-3;
-  EXPECT_EQ(BusyText(timing), "");
+  EXPECT_EQ(TimeText(timing), "5.00 ms (4.50 to 5.70 ms, 21 runs)");
   timing.high = 5.8e-3;
-  EXPECT_EQ(BusyText(timing),
-            "the machine was busy: runs took 4.50 to 5.80 ms");
+  EXPECT_EQ(TimeText(timing),
+            "5.00 ms (4.50 to 5.80 ms, 21 runs, machine busy)");
+  timing.high = 5.7e-3;
+  timing.disturbed = 11;
+  timing.rounds = 9;
+  EXPECT_EQ(TimeText(timing), "5.00 ms (9 runs only, machine busy)");
 }
 
 TEST(ShownTimes, FewerThanTenTurnsHaveNoInterval) {
@@ -70,7 +74,8 @@ TEST(ComparedText, NeedsIntervalsThatDoNotOverlap) {
   now.rounds = 2;
   EXPECT_EQ(ComparedText(now, before), "2 times as fast");
   before.low = 0.9e-3;
-  EXPECT_EQ(ComparedText(now, before), "");
+  EXPECT_EQ(ComparedText(now, before),
+            "no difference that can be told from noise");
 }
 
 TEST(RatioText, SaysWhatTheRatioIsOf) {

@@ -3,10 +3,15 @@
 #include <vector>
 
 #include "tests/laboratory/lab_ops.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sluice::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 // Two kernels; the first one wins, and the other takes at least `low` times as
 // long in every round.
@@ -73,7 +78,9 @@ TEST(WaitedForCpus, WhereDisturbedRoundsAreFarAboveTheEstimate) {
   EXPECT_FALSE(WaitedForCpus(race, near));
 }
 
-// Each call takes at least 20 ms, so that five rounds do not fit.
+// Each call takes at least 20 ms, so that five rounds do not fit. In the race
+// they take three times as long as in the comparison, so that five rounds take
+// longer than that lets expect.
 TEST(Tune, KeepsNoTimesOfAFewRounds) {
   UseLabOps();
   const UseVariants use({"sleepy", "drowsy"});
@@ -88,6 +95,12 @@ TEST(Tune, KeepsNoTimesOfAFewRounds) {
   EXPECT_EQ(hurried.left_out, 1);
   ASSERT_EQ(hurried.signatures.size(), 1u);
   EXPECT_EQ(hurried.signatures[0].winner, -1);
+  EXPECT_THAT(ToString(hurried), AllOf(HasSubstr("0 signatures measured in "),
+                                       HasSubstr(", 1 left out"),
+                                       HasSubstr("0 stay, 1 not measured\n")));
+  EXPECT_THAT(ToString(hurried, true),
+              AnyOf(HasSubstr("the budget ended before five rounds of each "),
+                    HasSubstr("no times are kept: kernels waited")));
   for (const auto& kernel : hurried.signatures[0].kernels) {
     EXPECT_EQ(kernel.timing.rounds, 0);
   }
@@ -99,6 +112,7 @@ TEST(Tune, KeepsNoTimesOfAFewRounds) {
   EXPECT_EQ(whole.left_out, 0);
   ASSERT_EQ(whole.signatures.size(), 1u);
   EXPECT_GE(whole.signatures[0].winner, 0);
+  EXPECT_THAT(ToString(whole), HasSubstr("1 signature measured in "));
 }
 
 }  // namespace

@@ -347,7 +347,7 @@ TEST(Tune, TheResultReadsLikeAReport) {
   EXPECT_THAT(text, HasSubstr("\nWRONG test_lab/thousandth (cpu float32 PLAIN)"
                               " on test_lab(X float32["));
   EXPECT_THAT(text, HasSubstr("1 signature measured in "));
-  EXPECT_THAT(text, HasSubstr("--all, print(result.all)\n"));
+  EXPECT_THAT(text, HasSubstr("ToString(result, true)\n"));
   const std::string all = ToString(result, true);
   EXPECT_THAT(all, HasSubstr("op 0 and 1 more: test_lab(X float32["));
   EXPECT_THAT(all, HasSubstr("  slow -> plain, "));
@@ -355,7 +355,7 @@ TEST(Tune, TheResultReadsLikeAReport) {
   EXPECT_THAT(all, HasSubstr("\n   <  slow "));
   EXPECT_THAT(all, HasSubstr("    thousandth WRONG: Out["));
   EXPECT_LT(all.find("* runs now, < ran before"), all.find("\n  *   plain"));
-  EXPECT_THAT(all, Not(HasSubstr("--all")));
+  EXPECT_THAT(all, Not(HasSubstr("result, true")));
   for (const std::string& line : LinesOf(text + all)) {
     EXPECT_LE(line.size(), 80u) << line;
   }
@@ -401,15 +401,15 @@ TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
   EXPECT_THAT(ToString(result), HasSubstr("3 left out, all of them since"));
   TunedSignature disturbed;
   disturbed.disturbed = true;
+  disturbed.complete = false;
   result.signatures.push_back(disturbed);
   EXPECT_THAT(ToString(result, true), HasSubstr("no times are kept"));
-  EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
   TunedSignature made_by_a_pass;
   made_by_a_pass.has_reference = false;
   result.signatures.push_back(made_by_a_pass);
   EXPECT_THAT(ToString(result, true),
               HasSubstr("not measured: the op has no plain"));
-  EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
+  EXPECT_THAT(ToString(result), HasSubstr("0 signatures measured"));
   EXPECT_THAT(ToString(result), HasSubstr("1 without a plain kernel"));
 }
 
@@ -421,7 +421,8 @@ TEST(Tune, KeepsAPlanOnlyIfItWinsAsAWhole) {
     const TuneResult result = Tune(executor, faster);
     EXPECT_FALSE(result.withdrawn) << ToString(result);
     EXPECT_GE(result.run_after.run.rounds, 1);
-    EXPECT_THAT(ToString(result), HasSubstr("\na run before: "));
+    EXPECT_THAT(ToString(result),
+                AllOf(HasSubstr("\na run before: "), HasSubstr("kept")));
     EXPECT_NE(Chosen(executor, faster), "slow");
   }
   const LabProgram slower(60, 2);
@@ -434,7 +435,7 @@ TEST(Tune, KeepsAPlanOnlyIfItWinsAsAWhole) {
       result.signatures[0].kernels[result.signatures[0].winner].kernel->variant,
       "sly");
   EXPECT_TRUE(result.withdrawn) << ToString(result);
-  EXPECT_THAT(ToString(result), HasSubstr("\nWITHDRAWN, since the plan "));
+  EXPECT_THAT(ToString(result), HasSubstr(" WITHDRAWN, the old plan"));
   EXPECT_EQ(Chosen(executor, slower), "slow");
 }
 
