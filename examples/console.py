@@ -32,7 +32,7 @@ if Path(__file__).resolve().parent in Path(sys.argv[0]).resolve().parents:
 def progress(
     what: str, total: float = 0, seconds: bool = False
 ) -> Iterator[tqdm]:
-    """A bar on a terminal that is drawn anew at least twice a second.
+    """A bar that is drawn anew at least twice a second; elsewhere a line.
 
     Args:
         what: the text before the bar.
@@ -47,6 +47,8 @@ def progress(
                 bar.n = min(total, bar.format_dict["elapsed"])
             bar.refresh()
 
+    if not sys.stderr.isatty():
+        print(f"{what} ...", file=sys.stderr)
     form = "{desc} |{bar}| {remaining} left{postfix}"
     with tqdm(
         desc=what,

@@ -75,7 +75,9 @@ def main() -> None:
     exe = sl.Executor()
     run = job.program, job.feed, job.fetch_list
     before = exe.prepare(*run)
-    print(sl.tune(*run, arguments.budget, scope=job.scope))
+    with console.progress("tuning", arguments.budget, seconds=True):
+        tuned = sl.tune(*run, arguments.budget, False, scope=job.scope)
+    print(tuned)
     after = exe.prepare(*run)
     with console.progress(
         "timing both plans", 1.3 * arguments.seconds, seconds=True

@@ -18,7 +18,7 @@ from .compare import add_parser as add_compare
 from .fit import add_parser as add_fit
 from .machine import add_parser as add_machine
 from .race import race
-from .records import files, records_table
+from .records import files, kept, records_table
 from .report import command as report_command
 from .verify import add_parser as add_verify
 from .what_if import add_parser as add_what_if
@@ -166,8 +166,7 @@ def _tune(parsed: argparse.Namespace) -> int | None:
         r"^(?:  \*|[0-9]+ of [0-9]+ signature|kernels of).*$",
         r"^  stays with .*$",
     )
-    user = sl._lab._record_files()["user"]
-    print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
+    print(f"records: {kept()}")
     return 130 if result.cancelled else None
 
 

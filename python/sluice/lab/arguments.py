@@ -69,29 +69,22 @@ def counts(text: str) -> list[int]:
     return [count(number.strip()) for number in text.split(",")]
 
 
-def seconds(text: str) -> float:
-    """Parse a finite number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no number of seconds above 0"
-        )
-    return value
-
-
-def tolerance(text: str) -> float:
-    """Parse a number of at least 0."""
+def tolerance(text: str, what: str = "tolerance of 0 or more") -> float:
+    """Parse a finite number of at least 0."""
     try:
         value = float(text)
     except ValueError:
         value = -1
     if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no tolerance of 0 or more"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """Parse a finite number above 0."""
+    value = tolerance(text, what := "number of seconds above 0")
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
     return value
 
 

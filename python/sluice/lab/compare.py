@@ -30,24 +30,11 @@ def compare(
     fetch_list: Sequence[Any] | None = None,
     *,
     place: Any = None,
-    scope: sl.Scope | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    budget: float = 0.5,
+    **options: Any,
 ) -> _lab.Comparison:
     """Do what ``sl.compare`` does, for kernel sets (:func:`kernel_set`)."""
-    return measuring.compare(
-        program,
-        feed,
-        checked(a),
-        checked(b),
-        sl.CPUPlace() if place is None else place,
-        rtol,
-        atol,
-        scope,
-        fetch_list,
-        budget,
-    )
+    options |= {"place": place or "cpu", "fetch_list": fetch_list}
+    return measuring.compare(program, feed, checked(a), checked(b), **options)
 
 
 def add_parser(commands: Any) -> None:

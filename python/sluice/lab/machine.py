@@ -11,6 +11,7 @@ from sluice import _lab
 from sluice.errors import FailedPreconditionError
 
 from . import arguments, text
+from .records import kept
 
 # Members of the figures: rates have a unit, overheads are times.
 _OPERATIONS = ("float32", "float64", "int8", "bfloat16")
@@ -117,5 +118,4 @@ def _run(parsed: argparse.Namespace) -> None:
         keep_machine(parsed.measure)
     print(machine_table(sl.num_threads()))
     if parsed.measure:
-        user = _lab._record_files()["user"]
-        print(f"kept in {user or 'memory only, as SLUICE_RECORDS says'}")
+        print(f"kept: {kept()}")

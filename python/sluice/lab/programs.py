@@ -15,7 +15,7 @@ import sluice as sl
 from sluice.errors import InvalidArgumentError, NotFoundError
 from sluice.ragged import offsets_of
 
-from . import networks
+from . import networks, text
 from .arrays import check_size, numpy_dtype
 from .networks import NETWORKS, Job
 
@@ -63,6 +63,10 @@ def call(
 ) -> Any:
     """Call a function of a program with the one that a command names."""
     job = load(parsed.program, parsed.batch)
+    text.doing(
+        f"{parsed.command}: runs {parsed.program}, with a budget of "
+        f"{parsed.budget:g} s"
+    )
     return function(
         job.program, job.feed, *sets, job.fetch_list, scope=job.scope, **more
     )

@@ -183,13 +183,8 @@ def _left_out(
     place: Any,
 ) -> str:
     """Why times are missing, and how to get them."""
-    kernels = [k for signature in tuned.signatures for k in signature.kernels]
-    checked = kernels and all(k.verdict != "unchecked" for k in kernels)
-    if checked and tuned.seconds < budget:
-        return (
-            "the times varied too much to be kept, as they do while other "
-            "programs run; race it again"
-        )
+    if tuned.disturbed:
+        return "other programs had the CPUs; race it again"
     enough = max(_enough(program, feed, place), 2 * budget)
     return (
         f"the budget of {budget:g} s is too small, about "

@@ -31,6 +31,14 @@ def records(op: str | None = None) -> list[dict[str, Any]]:
     return mine
 
 
+def kept() -> str:
+    """Where measurements of this process are: a file, or memory, and why."""
+    files = _lab._record_files()
+    if any("kept in memory only" in said for said in files["remarks"]):
+        return f"in memory only, as {files['user']} cannot be written"
+    return files["user"] or "in memory only, as SLUICE_RECORDS says"
+
+
 def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
     """A signature, and its kernels, the fastest first and marked."""
     kernels.sort(key=lambda record: record.get("median") or float("inf"))

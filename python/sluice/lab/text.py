@@ -45,6 +45,11 @@ def coloured() -> bool:
     return sys.stdout.isatty() and not plain
 
 
+def doing(what: str) -> None:
+    """Say on standard error what takes its time."""
+    print(f"{what} ...", file=sys.stderr, flush=True)
+
+
 def show(text: object, bold: str = "", dim: str = "") -> None:
     """Print a text, on a terminal in colour.
 

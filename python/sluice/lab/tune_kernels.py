@@ -7,8 +7,6 @@ import os
 import sys
 from typing import Any
 
-from sluice import _lab
-
 from . import text
 from .supervise import Worker, ended
 from .verdicts import Verification
@@ -61,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             "hints": hints,
             "wrong": wrong,
         }
-        outcome, failed = _tune_once(job)
+        outcome, failed, kept = _tune_once(job)
         if outcome is not None:
             break
         status = 1
@@ -69,8 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not failed or failed in hints.split("; "):
             return status
         hints = f"{failed}; {hints}" if hints else failed
-    user = _lab._record_files()["user"]
-    print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
+    print(f"records: {kept}")
     for line in _advice(arguments.kernels, outcome):
         print(line)
     return status
@@ -121,20 +118,21 @@ def _advice(files: list[str], by_word: dict[str, list[str]]) -> list[str]:
 
 def _tune_once(
     job: dict[str, Any],
-) -> tuple[dict[str, list[str]] | None, str]:
+) -> tuple[dict[str, list[str]] | None, str, str]:
     """Hints that require kernels, by outcome, if tuning ended normally.
 
-    Else None, and a hint that excludes the kernel that crashed or hung, or "".
+    Then the last is where records are. Else None, and a hint that excludes the
+    kernel that crashed or hung, or "".
     """
     patience = job["budget"] + _PATIENCE
     step: dict[str, Any] = {}
     with Worker("sluice.lab.tune_worker", job, capture=False) as worker:
         for event in worker.events(patience):
             if event["event"] == "end":
-                return event["outcome"], ""
+                return event["outcome"], "", event["kept"]
             if event["event"] == "refused":
                 print(f"sluice-lab: {event['message']}", file=sys.stderr)
-                return None, ""
+                return None, "", ""
             if event["event"] == "silence":
                 worker.kill()
                 break
@@ -158,4 +156,4 @@ def _tune_once(
             f"variant={kernel['variant']}"
         )
     print(f"FAIL {where}: {message}", file=sys.stderr)
-    return None, excluded
+    return None, excluded, ""

@@ -13,6 +13,7 @@ import sluice as sl
 from sluice import _lab, display
 
 from . import programs, text, worker
+from .records import kept
 from .supervise import reporting
 
 
@@ -72,12 +73,14 @@ def _table(result: Any, kernels: list[dict[str, str]], all: bool) -> str:
     if left_out:
         others = text.count(left_out, "signature")
         lines.append(f"... {others} without kernels of yours: --all")
-    measured = text.count(len(result.signatures), "signature")
+    found = [t for t in result.signatures if t.winner is not None]
+    measured = text.count(len(found), "signature")
     last = f"{measured} measured in {text.time(result.seconds)}"
     if result.known:
         last += f", {result.known} known already"
     if result.left_out:
-        last += f", {result.left_out} left out for want of time"
+        why = ": other programs had the CPUs" if result.disturbed else ""
+        last += f", {result.left_out} left out{why or ' for want of time'}"
     return "\n".join([*lines, last])
 
 
@@ -165,7 +168,7 @@ def main() -> None:
         except (sl.SluiceError, OSError) as error:
             say("refused", message=str(error))
         else:
-            say("end", outcome=outcome)
+            say("end", outcome=outcome, kept=kept())
 
 
 if __name__ == "__main__":

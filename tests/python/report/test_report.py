@@ -18,7 +18,7 @@ import sluice as sl
 from sluice import lab
 from sluice.lab.machine import _best
 from sluice.lab.__main__ import main
-from sluice.lab.report import graph, libraries, read
+from sluice.lab.report import command, graph, libraries, read
 from sluice.lab.report.layout import positions
 from sluice.lab.report.page import to_html
 
@@ -409,7 +409,7 @@ def test_wrong_arguments_are_named():
         made().save("report.pdf")
 
 
-def test_what_is_missing_is_named(monkeypatch):
+def test_what_is_missing_is_named(monkeypatch, tmp_path, capsys):
     data = made().data
     monkeypatch.setattr(libraries, "_DEBIAN", libraries.Path("/nowhere"))
     monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
@@ -417,6 +417,14 @@ def test_what_is_missing_is_named(monkeypatch):
         libraries.d3()
     with pytest.raises(sl.errors.NotFoundError, match="pip install mpld3"):
         to_html(data, None)
+    # The command looks for it first, and writes what does not need it.
+    monkeypatch.setattr(command, "_measured", lambda parsed: pytest.fail("it measures"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "mlp"]) == 1
+    (tmp_path / "saved.json").write_text(json.dumps(data))
+    assert main(["report", "saved.json", "--svg", "plan.svg"]) == 1
+    assert "no page: report: D3 5 is missing" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.svg", "saved.json"]
 
 
 def test_a_report_needs_no_library_for_its_json():

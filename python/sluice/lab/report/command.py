@@ -8,8 +8,10 @@ import sys
 from typing import Any
 
 from sluice.display import call_name
+from sluice.errors import NotFoundError
 from sluice.lab import arguments, programs, text
 
+from . import libraries
 from .collect import report
 from .document import Report, read
 
@@ -59,6 +61,8 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
 
 def _measured(parsed: argparse.Namespace) -> Report:
     job = programs.load(parsed.program, parsed.batch)
+    tuning = "" if parsed.no_tune else f"kernels for {parsed.budget:g} s, "
+    text.doing(f"report: measures {tuning}runs for {parsed.seconds:g} s")
     return report(
         job.program,
         job.feed,
@@ -81,11 +85,22 @@ def summary(data: dict[str, Any], page: str) -> str:
         slowest = max(ops, key=lambda op: op["measured"]["median"])
         share = slowest["measured"]["median"] / data["summary"]["op_seconds"]
         said.append(f"{share:.0%} {call_name(slowest)}".replace("%", " %"))
-    return f"{', '.join(said)}; open {page}"
+    return f"{', '.join(said)}; " + (f"open {page}" if page else "no page")
 
 
-def run(parsed: argparse.Namespace) -> None:
-    """Write the files; the last line is the run's time and the page's path."""
+def run(parsed: argparse.Namespace) -> int:
+    """Write the files; the last line is the run's time and the page's path.
+
+    Returns 1 without a page.
+    """
+    page = parsed.output
+    try:
+        libraries.d3()
+    except NotFoundError as error:
+        if not (parsed.json or parsed.trace or parsed.svg):
+            raise
+        print(f"sluice-lab: no page: {error}", file=sys.stderr)
+        page = ""
     against = read(parsed.against) if parsed.against else None
     saved = parsed.program.endswith(".json")
     made = read(parsed.program) if saved else _measured(parsed)
@@ -93,6 +108,7 @@ def run(parsed: argparse.Namespace) -> None:
         raise SystemExit(
             "sluice-lab: --trace needs a program: a saved report has no run"
         )
+    text.doing("report: writes the page")
     # If a text cannot be created, existing files are not changed.
     texts = [
         (path, make())
@@ -100,14 +116,15 @@ def run(parsed: argparse.Namespace) -> None:
             (parsed.json, made.to_json),
             (parsed.trace, lambda: made.chrome_trace),
             (parsed.svg, made.draw),
-            (parsed.output, lambda: made.to_html(against)),
+            (page, lambda: made.to_html(against)),
         )
         if path
     ]
     for path, content in texts:
         with open(path, "w", encoding="utf-8") as file:
             file.write(content)
-        if path != parsed.output:
+        if path != page:
             print(f"wrote {path}")
-    text.show(summary(made.data, parsed.output), r"^.*$")
+    text.show(summary(made.data, page), r"^.*$")
     sys.stdout.flush()
+    return 0 if page else 1
