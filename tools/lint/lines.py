@@ -10,19 +10,19 @@ import rooms
 BUDGET = {
     "platform": 13_290,
     "memory": 1_035,
-    "framework": 26_900,  # raised for loops' trips, written outputs, owners of variables
+    "framework": 26_925,  # raised for loops' trips, owners of variables, emulated ops
     "nn": 2_300,  # raised for scans and averages
     "operators": 64_000,
     "onnx": 12_840,
-    "laboratory": 13_680,
+    "laboratory": 13_730,  # raised for times on emulated devices and budgets
     "fluid": 570,
-    "python": 44_005,  # raised for all names of Fluid and onnxruntime
+    "python": 44_035,  # raised for all names of Fluid and onnxruntime
     "benchmarks": 11_430,  # raised for fluid/, saved models, elementary functions
     "tools": 4_330,  # raised for the seconds of each step of the gates
     "book": 2_650,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_284,
-    "tests": 109_200,
+    "others": 6_290,
+    "tests": 109_220,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
