@@ -5,27 +5,41 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["generate", "guard", "switch"]
+__all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 
-_counts: dict[str, int] = {}
 _prefix: list[str] = []
-_begin = ""
+
+
+class UniqueNameGenerator:
+    """Counts names; ``prefix`` begins all of them."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix, self.ids = prefix, {}  # type: tuple[str, dict[str, int]]
+
+
+generator = UniqueNameGenerator()
 
 
 def generate(key: str) -> str:
     """Return ``key_0``, then ``key_1`` and so on."""
-    key = "/".join([*_prefix, _begin + key])
-    number = _counts.get(key, 0)
-    _counts[key] = number + 1
+    key = "/".join([*_prefix, generator.prefix + key])
+    number = generator.ids.get(key, 0)
+    generator.ids[key] = number + 1
     return f"{key}_{number}"
 
 
 @contextlib.contextmanager
-def guard(new_generator: str | None = None) -> Iterator[None]:
+def guard(
+    new_generator: str | UniqueNameGenerator | None = None,
+) -> Iterator[None]:
     """Count from 0 inside the block, so that a rebuilt program has the same
-    names. A text begins all names of the block, as in Fluid.
+    names. A text begins all names of the block, as in Fluid; a generator counts
+    on.
     """
-    outer, _ = switch(({}, _begin + (new_generator or "")))
+    made = new_generator
+    if not isinstance(made, UniqueNameGenerator):
+        made = UniqueNameGenerator(generator.prefix + (made or ""))
+    outer, _ = switch(made)
     try:
         yield
     finally:
@@ -33,15 +47,13 @@ def guard(new_generator: str | None = None) -> Iterator[None]:
 
 
 def switch(
-    new_generator: tuple[dict[str, int], str] | None = None,
+    new_generator: UniqueNameGenerator | None = None,
     new_para_name_checker: None = None,
-) -> tuple[tuple[dict[str, int], str], None]:
-    """Count from 0 from here on, or as a switch before returned; return what
-    a later switch takes to count on.
-    """
-    global _counts, _begin
-    before = _counts, _begin
-    _counts, _begin = new_generator or ({}, _begin)
+) -> tuple[UniqueNameGenerator, None]:
+    """Count by a generator from here on, or from 0; return the one before."""
+    global generator
+    before = generator
+    generator = new_generator or UniqueNameGenerator(before.prefix)
     return before, None
 
 

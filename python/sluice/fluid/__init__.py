@@ -22,6 +22,7 @@ from . import (
     average,
     backward,
     clip,
+    collective,  # noqa: F401
     contrib,
     core,
     dygraph,
@@ -37,8 +38,8 @@ from . import (
     profiler,
     program_state,
     regularizer,
-    wrapped_decorator,
 )
+from . import compat as wrapped_decorator
 from .backward import gradients
 from .dygraph import Embedding, Linear, disable_dygraph, enable_dygraph
 from .environment import *  # noqa: F403

@@ -24,7 +24,7 @@ from .left_out import modules, refusing, stand_in
 _SAME = (
     "average", "backward", "clip", "contrib", "core", "dygraph", "executor",
     "framework", "initializer", "io", "layer_helper", "layers", "nets",
-    "optimizer", "profiler", "regularizer", "wrapped_decorator",
+    "optimizer", "profiler", "regularizer",
 )  # fmt: skip
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
@@ -35,6 +35,7 @@ _MODULES = {
     ),
     "paddle.fluid.layers.utils": "sluice.fluid.nested",
     "paddle.compat": "sluice.fluid.compat",
+    "paddle.fluid.wrapped_decorator": "sluice.fluid.compat",
     "paddle.fluid.dygraph.base": "sluice.fluid.dygraph",
     "paddle.fluid.dygraph.layers": "sluice.fluid.dygraph",
     "paddle.fluid.dygraph.nn": "sluice.fluid.dygraph",

@@ -1,13 +1,16 @@
-"""``paddle.compat``: what scripts for Python 2 and 3 call."""
+"""``paddle.compat``: what scripts for Python 2 and 3 call; Fluid's own
+``wrapped_decorator``."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
 __all__ = ["get_exception_message", "long_type", "round", "to_bytes", "to_text"]
 
 long_type, get_exception_message = int, str
+signature_safe_contextmanager = contextlib.contextmanager
 
 
 def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:

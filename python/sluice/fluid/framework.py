@@ -21,6 +21,7 @@ from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..framework import program_guard as sluice_guard
+from .edits import BlockEdits, OperatorEdits, ProgramEdits
 from .translate import DTYPES, ROWS, Translation
 from .variables import Parameter, Variable, code_of
 
@@ -34,7 +35,7 @@ MOST_SHAPES = 16  # copies of a program for feeds of other shapes
 _KEPT = ("is_test",)  # attributes that clone(for_test=True) sets
 
 
-class Operator:
+class Operator(OperatorEdits):
     """An op, by Fluid's names.
 
     Attributes:
@@ -100,6 +101,21 @@ class Operator:
         return self
 
     @property
+    def input_names(self) -> list[str]:
+        """The slots of what it reads."""
+        return list(self.inputs)
+
+    @property
+    def output_names(self) -> list[str]:
+        """The slots of what it writes."""
+        return list(self.outputs)
+
+    @property
+    def attr_names(self) -> list[str]:
+        """The names of its attributes."""
+        return list(self.all_attrs())
+
+    @property
     def input_arg_names(self) -> list[str]:
         """All names that it reads."""
         return [name for names in self.inputs.values() for name in names]
@@ -151,7 +167,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class Block(Shown):
+class Block(BlockEdits, Shown):
     """The ops and variables of a program.
 
     Attributes:
@@ -216,11 +232,19 @@ class Block(Shown):
         name: str | None = None,
         shape: Sequence[int] | None = None,
         dtype: Any = None,
+        lod_level: int = 0,
+        is_data: bool = False,
+        persistable: bool = False,
         **_: Any,
     ) -> Variable:
         """A variable that an op will write, which gives it shape and dtype;
-        ``py_func``, and a feed, take those that are given here.
+        ``py_func``, and a feed, take those that are given here. Or, if
+        ``is_data``, one to feed, or, if ``persistable``, one in the scope.
         """
+        if name and is_data:
+            return self.data(name, shape or (), dtype, lod_level)
+        if name and persistable and shape and min(shape) > 0 and dtype:
+            return self.persistable(name, shape, dtype)
         made = Variable(self, name or unique_name.generate("tmp"))
         made.declared = shape, dtype
         return self._declare(made)
@@ -286,9 +310,12 @@ class Block(Shown):
         for name in op.input_arg_names:
             self.feedable(name)
         op.translate(self.program)
+        for var in map(self.vars.get, op.output_arg_names):
+            if var is not None and var.stops is not None:
+                var.stop_gradient, var.stops = var.stops, None
         recorded = self.program.recorded
         ops = self.ops if recorded is None else recorded
-        op.idx = len(ops)
+        op.idx, op.block = len(ops), self
         ops.append(op)
         for name in op.output_arg_names:
             self._declare(Variable(self, name))
@@ -299,7 +326,7 @@ class Block(Shown):
         region.translate(self.program)
         recorded = self.program.recorded
         ops = self.ops if recorded is None else recorded
-        region.idx = len(ops)
+        region.idx, region.block = len(ops), self
         ops.append(region)
         names = region.output_arg_names
         return [self._declare(Variable(self, name)) for name in names]
@@ -327,7 +354,7 @@ class Block(Shown):
         return tuple(made) if more else made[0]
 
 
-class Program:
+class Program(ProgramEdits):
     """A program of Fluid.
 
     Attributes:
@@ -336,8 +363,8 @@ class Program:
     """
 
     def __init__(self) -> None:
-        self.sluice = SluiceProgram()
-        self.translation = Translation(self.sluice)
+        self._sluice = SluiceProgram()
+        self._translation = Translation(self._sluice)
         self.role = "forward"
         # What appends gradients and updates, which are no ops of Fluid: the
         # number of ops before it, which names were counted, and a function.
@@ -414,7 +441,7 @@ class Program:
         """The block appends gradients or updates, as ``again`` does to a
         copy, there under the same names.
         """
-        names = dict(unique_name._counts), unique_name._begin
+        names = copy.deepcopy(unique_name.generator)
         with self.optimizing():
             yield
         self.steps.append((len(self.block0.ops), names, again))
@@ -422,14 +449,11 @@ class Program:
     def _train(self, other: Program, names: Any, again: Any) -> None:
         """Repeat a step of another program, of which this is a copy so far."""
         for name, variable in self.block0.vars.items():
-            theirs = other.translation.find(name)
-            if theirs is not None and self.translation.find(name) is not None:
+            theirs = other._translation.find(name)
+            if theirs is not None and self._translation.find(name) is not None:
                 variable.stop_gradient = theirs.stop_gradient
-        outer, _ = unique_name.switch((dict(names[0]), names[1]))
-        try:
+        with unique_name.guard(copy.deepcopy(names)):
             again(self)
-        finally:
-            unique_name.switch(outer)
 
     def _optimized_guard(self, param_and_grads: Any) -> Any:
         """:meth:`optimizing`, by Fluid's name for updates of parameters."""
@@ -471,12 +495,12 @@ class Program:
         for name, given in self.stored.items():
             block.persistable(name, *given)
         made.readers = list(self.readers)
-        made.sluice._param_attrs.update(self.sluice._param_attrs)
+        made._sluice._param_attrs.update(self._sluice._param_attrs)
         whole = ops is self.block0.ops and not for_test
         steps = list(self.steps) if whole else []
         with sluice_guard(made.sluice):
-            for name, given in self.translation.arrays.items():
-                made.translation.new_array(name, *given)
+            for name, given in self._translation.arrays.items():
+                made._translation.new_array(name, *given)
             for at in range(len(ops) + 1):
                 while steps and steps[0][0] == at:
                     made._train(self, *steps.pop(0)[1:])

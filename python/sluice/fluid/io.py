@@ -22,6 +22,7 @@ from ..reader.decorators import *  # noqa: F403
 from . import parameters
 from .conditions import BlockOp
 from .framework import (
+    Block,
     Operator,
     Parameter,
     Program,
@@ -29,7 +30,7 @@ from .framework import (
     code_of,
     default_main_program,
 )
-from .model_files import LOD_TENSOR, FileOp, ops_of, saved
+from .model_files import LOD_TENSOR, FileOp, of_bytes, ops_of, saved
 from .readers import DataFeeder, DataLoader, PyReader
 from .translate import ROWS
 from .translate.blocks import Array
@@ -353,17 +354,56 @@ def load_inference_model(
     for name, value in file.read():
         block.persistable(name, value.shape, code_of(value.dtype))
         scope.set(name, value, copy=False)
-    for feed in file.feeds():
+    _append(block, file, file.feeds())
+    feeds = [name for name, *_ in file.feeds()]
+    fetches = file.by_column("fetch", "inputs", "X")
+    return [program, feeds, [block.var(name) for name in fetches]]
+
+
+def _append(block: Block, file: Any, feeds: Sequence[Any]) -> None:
+    """Declare what is fed, and append the ops of a file."""
+    for feed in feeds:
         block.data(*feed)
     for op in ops_of(file, 0):
-        with op.named, sluice_guard(program.sluice):
+        with op.named, sluice_guard(block.program.sluice):
             if op.inside is None:
                 block.append_op(op.type, op.inputs, op.outputs, op.attrs)
             else:
                 block.append_region(_read(file, op))
-    feeds = [name for name, *_ in file.feeds()]
-    fetches = file.by_column("fetch", "inputs", "X")
-    return [program, feeds, [block.var(name) for name in fetches]]
+
+
+def serialized(program: Program) -> bytes:
+    """See :meth:`Program.serialize_to_string`."""
+    if program.steps:
+        raise UnimplementedError(
+            "serialize_to_string: gradients and updates of an optimizer cannot "
+            f"be written; clone(for_test=True) leaves them out{created()}",
+            "fluid.serialize",
+        )
+    block = program.global_block()
+    named = [n for op in block.ops for n in
+             (*op.input_arg_names, *op.output_arg_names)]  # fmt: skip
+    names = dict.fromkeys([*program.stored, *block.vars, *named])
+    return _core._fluid_serialize_program(
+        _described(program, block.ops, names, [], [])
+    )
+
+
+def parsed(text: bytes) -> Program:
+    """See :meth:`Program.parse_from_string`."""
+    file, program = of_bytes(text, "the string", None), Program()
+    block, made = program.global_block(), {"feed", "fetch"}
+    for name, (dtype, dims) in file.expected.items():
+        block.persistable(name, dims, dtype)
+    made.update(
+        name
+        for op in ops_of(file, 0)
+        for names in op.outputs.values()
+        for name in names
+    )
+    feeds = [file.feed(n) for n in file.declared if n not in made]
+    _append(block, file, [f for f in feeds if f[0] not in file.expected])
+    return program
 
 
 def _read(file: Any, op: FileOp) -> Operator:

@@ -133,6 +133,10 @@ _OF_MODULES = {
     ),
 }  # fmt: skip
 
+# Whose names are those of sluice.fluid.collective.
+_COLLECTIVE = (
+    "paddle.fluid.incubate.fleet.base.", "paddle.fluid.incubate.fleet.coll"
+)  # fmt: skip
 _WHOLE: dict[str, types.ModuleType] = {  # whose parents are not there
     "paddle.dataset.common": datasets,
     "paddle.fluid.incubate.data_generator": data_generator,
@@ -153,7 +157,9 @@ def stand_in(name: str) -> types.ModuleType:
     """
     if name in _WHOLE:
         return _WHOLE[name]
-    parents = (name.rpartition(".")[0], "paddle.fluid", "paddle.fluid.io")
+    parents = [name.rpartition(".")[0], "paddle.fluid", "paddle.fluid.io"]
+    if name.startswith(_COLLECTIVE):
+        parents.insert(0, "paddle.fluid.collective")
     refuse = refusing(name.removeprefix("paddle."), {})
 
     def find(attribute: str) -> Any:

@@ -164,25 +164,26 @@ class _Saved(Shown):
 
     def feeds(self) -> list[tuple[str, list[int | None], int, int]]:
         """Name, shape, code of the type, and levels of what is fed."""
-        made = []
-        for fed in self.by_column("feed", "outputs", "Out"):
-            var = self.declared.get(fed)
-            if var is None or var["dtype"] not in DTYPES:
-                raise InvalidArgumentError(
-                    f"{self.name}: input {fed} is not declared, or of an "
-                    "unknown type",
-                    "fluid.feed",
-                )
-            levels = var["lod_level"]
-            if not 0 <= levels <= MOST_LEVELS:
-                raise InvalidArgumentError(
-                    f"{self.name}: input {fed} has {levels} levels of "
-                    f"sequences; expected 0 to {MOST_LEVELS}",
-                    "fluid.feed_levels",
-                )
-            shape = [None if size < 0 else size for size in var["dims"]]
-            made.append((fed, shape, var["dtype"], levels))
-        return made
+        return [*map(self.feed, self.by_column("feed", "outputs", "Out"))]
+
+    def feed(self, fed: str) -> tuple[str, list[int | None], int, int]:
+        """What :meth:`feeds` says of one."""
+        var = self.declared.get(fed)
+        if var is None or var["dtype"] not in DTYPES:
+            raise InvalidArgumentError(
+                f"{self.name}: input {fed} is not declared, or of an "
+                "unknown type",
+                "fluid.feed",
+            )
+        levels = var["lod_level"]
+        if not 0 <= levels <= MOST_LEVELS:
+            raise InvalidArgumentError(
+                f"{self.name}: input {fed} has {levels} levels of "
+                f"sequences; expected 0 to {MOST_LEVELS}",
+                "fluid.feed_levels",
+            )
+        shape = [None if size < 0 else size for size in var["dims"]]
+        return fed, shape, var["dtype"], levels
 
 
 def saved(path: Path, params: Path | None) -> _Saved:
@@ -201,13 +202,18 @@ def saved(path: Path, params: Path | None) -> _Saved:
         raise NotFoundError(
             f"there is no file {program_file}", "fluid.program_missing"
         ) from None
-    blocks = _core._fluid_parse_program(bytes, program_file)["blocks"]
-    _check_ops([op for each in blocks for op in each["ops"]], program_file)
-    file = _Saved(program_file, blocks, params)
+    return of_bytes(bytes, program_file, params)
+
+
+def of_bytes(text: bytes, name: str, params: Path | None) -> _Saved:
+    """Parse and check the bytes of a program; ``name`` is for errors."""
+    blocks = _core._fluid_parse_program(text, name)["blocks"]
+    _check_ops([op for each in blocks for op in each["ops"]], name)
+    file, where = _Saved(name, blocks, params), name
     for name, (dtype, dims) in file.expected.items():
         if dtype not in DTYPES or any(size < 0 for size in dims):
             raise InvalidArgumentError(
-                f"{program_file}: parameter {name} has dtype {dtype} and sizes "
+                f"{where}: parameter {name} has dtype {dtype} and sizes "
                 f"{dims}; expected one of {DTYPES} and known sizes",
                 "fluid.parameter_declared",
             )

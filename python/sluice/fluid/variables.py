@@ -17,6 +17,8 @@ from .translate import CODES, DTYPES
 if TYPE_CHECKING:
     from .framework import Block
 
+__all__ = ["Parameter", "Variable", "code_of"]
+
 
 class _Desc:
     """``Variable.desc``: the sizes that a script says a variable has."""
@@ -25,9 +27,16 @@ class _Desc:
         self._variable = variable
 
     def set_shape(self, shape: Sequence[int]) -> None:
-        """Let :attr:`Variable.shape` be these sizes; values keep theirs."""
-        said = self._variable.block.program.said_shapes
-        said[self._variable.name] = tuple(shape)
+        """Let :attr:`Variable.shape` be these sizes, which count for variables
+        in the scope only: other values keep theirs.
+        """
+        program, name = self._variable.block.program, self._variable.name
+        if name in program.stored:
+            _, *rest = program.stored[name]
+            program.stored[name] = (list(shape), *rest)
+            program.edited = True
+        else:
+            program.said_shapes[name] = tuple(shape)
 
     def shape(self) -> list[int]:
         """The sizes."""
@@ -48,6 +57,7 @@ class Variable:
 
     __array_ufunc__ = None
     declared: tuple[Any, Any] = (None, None)  # shape and dtype, by create_var
+    stops: bool | None = None  # what stop_gradient will be
 
     def __init__(self, block: Block, name: str) -> None:
         self.block, self.name = block, name
@@ -60,12 +70,16 @@ class Variable:
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes, -1 for unknown ones."""
-        said = self.block.program.said_shapes
+        program = self.block.program
+        said = program.said_shapes
         if self.name in said:
             return said[self.name]
+        if program.edited and self.name in program.stored:
+            return tuple(program.stored[self.name][0])
         if self._unwritten():
             return tuple(self.declared[0])
-        shape = self.value.shape
+        # As they were before a change, see Operator.infer_shape.
+        shape = program._translation.value(self.name).shape
         kind = list if hasattr(self.block.program, "given") else tuple
         return kind(-1 if size is None else size for size in shape or ())
 
@@ -105,9 +119,16 @@ class Variable:
         made.stop_gradient = True
         return made
 
+    error_clip = None
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is fed."""
+        return any(name == self.name for name, *_ in self.block.program.feeds)
+
     def _unwritten(self) -> bool:
         """Whether it has only what :meth:`Block.create_var` was given."""
-        find = self.block.program.translation.find
+        find = self.block.program._translation.find
         return self.declared[0] is not None and find(self.name) is None
 
     @property
@@ -151,12 +172,19 @@ class Variable:
 
     @property
     def stop_gradient(self) -> bool:
-        """Whether gradients stop here; may be set."""
-        return self.value.stop_gradient
+        """Whether gradients stop here; may be set, also before an op writes
+        the variable.
+        """
+        written = self.block.program.translation.find(self.name)
+        return bool(self.stops) if written is None else written.stop_gradient
 
     @stop_gradient.setter
     def stop_gradient(self, stop: bool) -> None:
-        self.value.stop_gradient = stop
+        written = self.block.program.translation.find(self.name)
+        if written is None:
+            self.stops = stop
+        else:
+            written.stop_gradient = stop
 
     def astype(self, dtype: Any) -> Variable:
         """Append a cast."""
@@ -308,6 +336,9 @@ class _Factors(dict):
     def __init__(self, parameter: Parameter) -> None:
         super().__init__(learning_rate=parameter._attr().learning_rate)
         self._parameter = parameter
+
+    def __deepcopy__(self, _: Any) -> dict[str, float]:
+        return dict(self)
 
     def __setitem__(self, key: str, value: float) -> None:
         super().__setitem__(key, value)

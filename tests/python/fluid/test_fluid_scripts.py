@@ -122,7 +122,7 @@ for call, why in {
     dygraph.Conv2D: "its own layers",
     mnist.train: "downloads nothing",
     multiprocess_reader: "Sluice does not have it",
-    lambda: fleet.init(): "no parameter server",
+    lambda: fleet.init(): "expected a role maker",
     lambda: fluid.DatasetFactory(): "read by the reader of the script",
     lambda: fluid.layers.fully_connected: "did you mean fc",
     lambda: fluid.layers.dynamic_lstmm: "did you mean dynamic_lstm",
