@@ -43,7 +43,6 @@ bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
     fusions_[op.id] = {"apart " + TimesText(several / one), times};
     return true;
   }
-  NoteLeft(ids, "apart they take less time");
   for (const int id : ids) {
     fusions_[id] = {"fused " + TimesText(one / several), times};
   }

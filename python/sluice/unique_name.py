@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 
 __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
@@ -10,11 +11,12 @@ __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 _prefix: list[str] = []
 
 
+@dataclasses.dataclass
 class UniqueNameGenerator:
     """Counts names; ``prefix`` begins all of them."""
 
-    def __init__(self, prefix: str = "") -> None:
-        self.prefix, self.ids = prefix, {}  # type: tuple[str, dict[str, int]]
+    prefix: str = ""
+    ids: dict[str, int] = dataclasses.field(default_factory=dict, repr=False)
 
 
 generator = UniqueNameGenerator()

@@ -19,8 +19,6 @@ from .variables import Parameter, Variable
 if TYPE_CHECKING:
     from .framework import Block, Program
 
-__all__ = ["BlockEdits", "OperatorEdits", "ProgramEdits"]
-
 
 class OperatorEdits:
     """Changes of an op."""

@@ -126,7 +126,7 @@ TEST_F(PassHintsTest, OpsThatTakeLessTimeApartStayApart) {
   Registry::Global().AddKernel(kernel);
   g_expensive = true;
   EXPECT_FALSE(Replaces("test_divide: require variant=expensive"));
-  EXPECT_THAT(remarks_, ElementsAre(HasSubstr("apart they take less time")));
+  EXPECT_THAT(remarks_, ElementsAre());
   EXPECT_TRUE(Replaces(
       "test_divide: require variant=expensive; #1: require pass=halving"));
   g_expensive = false;

@@ -41,8 +41,8 @@ class DebugRunTest : public ::testing::Test {
 TEST_F(DebugRunTest, NanCheckNamesTheFirstOpElementAndLine) {
   const Feeds feeds = {{"x", Floats({3}, {1, 2, 0})}};
   ExpectError(ErrorCode::kInternal, "run.not_finite",
-              {"test_divide: element 2 of output test_divide_1.Out", "is infinite",
-               "in op 1 (test_divide)", "created at"},
+              {"test_divide: element 2 of output test_divide_1.Out",
+               "is infinite", "in op 1 (test_divide)", "created at"},
               [&] { RunNanChecked(*Prepare(feeds), feeds); });
 }
 
