@@ -121,9 +121,12 @@ class VariableMath:
     __rpow__ = _operator("elementwise_pow", True)
 
     def __pow__(self, other: Any) -> Any:
-        floating = self.dtype.is_floating  # type: ignore[attr-defined]
-        if floating and isinstance(other, numbers.Real) and other in _POWERS:
-            return self._append(_POWERS[other], {"X": self})
+        dtype = self.dtype  # type: ignore[attr-defined]
+        number = other if isinstance(other, numbers.Real) else None
+        if dtype.is_floating and number in _POWERS:
+            return self._append(_POWERS[number], {"X": self})
+        if dtype in ("float32", "float64") and number == 3:
+            return self._append("square", {"X": self}) * self
         return self._with_number("elementwise_pow", other)
 
     __and__, __or__, __xor__ = map(_bitwise, ("and", "or", "xor"))

@@ -18,16 +18,25 @@ namespace sluice::testing {
 namespace {
 
 // All but plain, in the order in which they are registered.
-#define LAB_VARIANTS(DO)                                                      \
-  DO(thousandth, kThousandth)                                                 \
-  DO(tail, kTail)                                                             \
-  DO(nan_lost, kNanLost) DO(skips, kSkips) DO(overruns, kOverruns)            \
-      DO(overruns_scratch, kOverrunsScratch) DO(by_threads, kByThreads)       \
-          DO(fickle, kFickle) DO(raises, kRaises)                             \
-              DO(raises_foreign, kRaisesForeign) DO(raises_int, kRaisesInt)   \
-                  DO(scribbles, kScribbles) DO(greedy, kGreedy)               \
-                      DO(slow, kSlow) DO(sleepy, kSleepy) DO(drowsy, kDrowsy) \
-                          DO(fast, kFast) DO(sly, kSly)
+#define LAB_VARIANTS(DO)                 \
+  DO(thousandth, kThousandth)            \
+  DO(tail, kTail)                        \
+  DO(nan_lost, kNanLost)                 \
+  DO(skips, kSkips)                      \
+  DO(overruns, kOverruns)                \
+  DO(overruns_scratch, kOverrunsScratch) \
+  DO(by_threads, kByThreads)             \
+  DO(fickle, kFickle)                    \
+  DO(raises, kRaises)                    \
+  DO(raises_foreign, kRaisesForeign)     \
+  DO(raises_int, kRaisesInt)             \
+  DO(scribbles, kScribbles)              \
+  DO(greedy, kGreedy)                    \
+  DO(slow, kSlow)                        \
+  DO(sleepy, kSleepy)                    \
+  DO(drowsy, kDrowsy)                    \
+  DO(fast, kFast)                        \
+  DO(sly, kSly)
 
 #define LAB_NUMBER(variant, number) number,
 #define LAB_NAME(variant, number) #variant,
