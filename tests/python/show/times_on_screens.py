@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 TIME = r"([0-9.]+) (us|ms|s)\b"
 RUN = re.compile(
-    rf"\brun (?:takes |now |before: |after: )?{TIME} \((.*?)(\d+) runs?(?: only)?\)"
+    rf"\brun (?:takes |now |before: |after: )?{TIME} \((.*?)(\d+) runs?(?: only)?(?:, machine busy)?\)"
 )
 OPS = re.compile(rf"(?:\bops|calls takes?|calls take|call takes) {TIME}")
 # What-if: the time by parts, and the measured one.
