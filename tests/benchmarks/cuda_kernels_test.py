@@ -141,7 +141,7 @@ class Failures(unittest.TestCase):
         )
         self.assertEqual(status, 0, text)
         reason = found["left_out"]["cuda/adam/4KB"]
-        self.assertIn("bytes", reason)
+        self.assertIn("no room for 4.10 kB", reason)
         self.assertNotIn("\n", reason)
         self.assertIn("cuda/relu/4KB", [row["id"] for row in found["rows"]])
 

@@ -47,12 +47,15 @@ class CUDAEnduranceMemory : public EnduranceTest {
 TEST_F(CUDAEnduranceMemory, MoreThanTheDeviceHasIsRefusedWithTheFigures) {
   size_t free = 0, total = 0;
   CheckCUDA(cudaMemGetInfo(&free, &total), "asking for memory");
+  const auto text = [](size_t size) {
+    return ShortBytes(static_cast<double>(size), 3);
+  };
   for (const size_t limit : {limit_, 8 * total}) {
     SetLimit(kGPU, limit);
     for (int i = 0; i < 20; ++i) {
       ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-                  {"cuda:0", std::to_string(total + kMiB), "in use", "peak",
-                   "reserved", "limit " + std::to_string(limit)},
+                  {"cuda:0", text(total + kMiB), "in use", "peak", "reserved",
+                   "limit " + text(limit)},
                   [&] { Alloc(kGPU, total + kMiB); });
     }
   }
