@@ -18,7 +18,7 @@ BUDGET = {
     "build tsan": 700,
     "tests tsan": 20,
     "build dev": 2000,
-    "tests dev": 1000,
+    "tests dev": 1200,
     "device code": 1500,
 }
 PROGRAM = "#include <regex>"
