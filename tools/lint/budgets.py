@@ -1,0 +1,88 @@
+"""The budgets of words by room, and the prices, in tools/lint/budgets.json: what
+may not be exceeded, and how a commit may change it.
+
+A commit may raise the budget of a room by what it takes from other rooms: the
+sum of all rooms does not rise, and neither does that without tests. A price does
+not rise. `python3 tools/lint/lines.py --write` records what the tree has now."""
+
+import json
+import subprocess
+
+import rooms
+
+FILE = "tools/lint/budgets.json"
+SLACK = 0.005  # of a budget, until all rooms are counted by words
+
+
+def read():
+    return json.loads((rooms.ROOT / FILE).read_text())
+
+
+def write(words, prices):
+    text = json.dumps({"words": words, "lines": prices}, indent=2)
+    (rooms.ROOT / FILE).write_text(text + "\n")
+
+
+def exceeded(budgets, words, prices):
+    """What is over a budget or a price."""
+    for room, count in words.items():
+        budget = budgets["words"].get(room, 0)
+        if count > budget * (1 + SLACK):
+            yield f"{room}: {count:,} words, its budget ({FILE}) is {budget:,}"
+    for kind, lines in prices.items():
+        most = budgets["lines"].get(kind, 0)
+        if lines > most:
+            yield (
+                f"{kind}: {lines} lines (median), at most {most} ({FILE}); "
+                "tools/lint/prices.py says what it counts"
+            )
+
+
+def committed(revision):
+    """The budgets of a commit; None if there is no such commit or file."""
+    shown = subprocess.run(
+        ["git", "show", f"{revision}:{FILE}"],
+        cwd=rooms.ROOT,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(shown.stdout) if shown.returncode == 0 else None
+
+
+def raised(before, after):
+    """How budgets rise against the rules, from one commit to the next."""
+    groups = {"all rooms": (), "the rooms without tests": ("tests",)}
+    for title, left_out in groups.items():
+        old, new = (
+            sum(n for room, n in budgets["words"].items() if room not in left_out)
+            for budgets in (before, after)
+        )
+        if new > old:
+            yield (
+                f"{FILE}: the budget of {title} rises from {old:,} to {new:,} "
+                "words; take from other rooms what one needs"
+            )
+    for kind, lines in after["lines"].items():
+        if lines > before["lines"].get(kind, lines):
+            yield (
+                f"{FILE}: {kind} rises from {before['lines'][kind]} to {lines} "
+                "lines"
+            )
+
+
+def raised_in_history(now):
+    """The same for the files as they are, against the last commit, and for the
+    last commit, against its parent."""
+    parent, last = committed("HEAD~1"), committed("HEAD")
+    if parent is None:
+        print(
+            f"{FILE}: nothing to compare with in the commit before the last "
+            "(a shallow or exported tree, or a new file)"
+        )
+    pairs = [(parent, last), (last, now)]
+    return [
+        problem
+        for before, after in pairs
+        if before is not None and after is not None
+        for problem in raised(before, after)
+    ]

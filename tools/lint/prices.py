@@ -1,0 +1,100 @@
+"""What one more of a kind costs in this tree: the lines of an op, and the median
+lines of a layer, a handler of ONNX, a row of Fluid and a test case."""
+
+import ast
+import re
+import statistics
+
+import rooms
+
+OP = re.compile(r"^REGISTER_OPERATOR\(\s*(\w+)", re.M)
+ROW_OF_OPS = re.compile(r'^(?: {6}\.name = |    \{|.*Info\(\s*)"(\w+)",', re.M)
+HANDLER = re.compile(r"^void \w+\(Node& \w+\) \{$.*?^\}$", re.M | re.S)
+TEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(.*?^\}$", re.M | re.S)
+
+
+def sources(folder, *suffixes):
+    """The texts of the files below a folder."""
+    for path in rooms.files(*suffixes):
+        if path.is_relative_to(folder):
+            yield path, (rooms.ROOT / path).read_text()
+
+
+def functions(folder):
+    """The functions of Python files below a folder."""
+    for path, text in sources(folder, ".py"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                yield path, node
+
+
+def length(function):
+    """The lines of a function with its decorators, without its docstring."""
+    first = min(node.lineno for node in [function, *function.decorator_list])
+    lines = function.end_lineno - first + 1
+    if ast.get_docstring(function) is not None:
+        text = function.body[0]
+        lines -= text.end_lineno - text.lineno + 1
+    return lines
+
+
+def is_row(function):
+    """Whether a function is decorated as a row of Fluid's table."""
+    return any(
+        isinstance(node, ast.Call) and getattr(node.func, "id", "") == "row"
+        for node in function.decorator_list
+    )
+
+
+def parts(folder, pattern, *suffixes):
+    """The lines of each part of the C++ files that a pattern matches."""
+    return [
+        part.count("\n") + 1
+        for _, text in sources(folder, *suffixes)
+        for part in pattern.findall(text)
+    ]
+
+
+def lines_of_an_op():
+    """The lines of operators/ over its ops; gradients are part of their ops."""
+    lines, ops = 0, set()
+    suffixes = (".h", ".cc", ".inc", ".cu", ".cuh")
+    for path, text in sources("operators", *suffixes):
+        lines += text.count("\n")
+        ops.update(OP.findall(text))
+        if path.name.endswith(("_rows.inc", "_op.cc")):
+            ops.update(ROW_OF_OPS.findall(text))
+    return lines, len([op for op in ops if not op.endswith("_grad")])
+
+
+def prices():
+    """Lines by kind; 0 where there is none of a kind."""
+    layers = [
+        length(function)
+        for _, function in functions("python/sluice/layers")
+        if not function.name.startswith("_") and function.col_offset == 0
+    ]
+    rows = [
+        length(function)
+        for _, function in functions("python/sluice/fluid")
+        if is_row(function)
+    ]
+    cases = parts("tests", TEST, ".cc", ".cu") + [
+        length(function)
+        for _, function in functions("tests")
+        if function.name.startswith("test_")
+    ]
+    lines, ops = lines_of_an_op()
+    medians = {
+        "layer": layers,
+        "handler of ONNX": parts("onnx/handlers", HANDLER, ".cc"),
+        "row of Fluid": rows,
+        "test case": cases,
+    }
+    return {
+        "op": round(lines / max(ops, 1)),
+        **{
+            kind: round(statistics.median(lengths or [0]))
+            for kind, lengths in medians.items()
+        },
+    }
