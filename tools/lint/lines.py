@@ -3,7 +3,6 @@ row of Fluid or test case costs, and fails if a budget is exceeded or a commit
 raises one (tools/lint/budgets.py). --write records words and prices. Lower a
 budget of lines when its room shrinks; raise it only with a reason."""
 
-import collections
 import sys
 
 import budgets
@@ -23,7 +22,7 @@ BUDGET = {
     "fluid": 570,
     "python": 44_650,  # raised for all names of Fluid and onnxruntime
     "benchmarks": 11_430,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_614,  # raised for the budgets of words
+    "tools": 4_609,  # raised for the budgets of words
     "book": 2_650,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_290,
