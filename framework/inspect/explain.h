@@ -56,7 +56,7 @@ SLUICE_API std::string ExplainTableJson(const Plan& plan,
 SLUICE_API std::string ExplainText(const Plan& plan);
 // Returns {"place", "threads", "ops": [{"op", "index", "place", ...,
 // "candidates"}], "instructions", "slots", "transfers", "arenas", "notes"};
-// docs/laboratory.md describes each member.
+// docs/measurements.md describes each member.
 SLUICE_API std::string ExplainJson(const Plan& plan,
                                    const ExplainJsonOptions& options = {});
 

@@ -8,7 +8,7 @@
 #include "sluice/platform/export.h"
 
 // The one rule by which screens show times: those of Compare, profiles, Tune,
-// what-if, reports, traces and the demos (docs/laboratory.md).
+// what-if, reports, traces and the demos (docs/measurements.md).
 namespace sluice {
 
 // Plans are measured for at least this many turns, or this many seconds.

@@ -9,8 +9,7 @@ source_dir=$1 work=$2 prefix=$3 cuda=$4 python=${5:-}
 . "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 rm -rf "$work" && mkdir -p "$work"
 
-part "$source_dir/docs/adding_a_kernel.md" "A kernel of your own" |
-  blocks "$work"
+blocks "$work" <"$source_dir/docs/adding_a_kernel.md"
 diff -r --exclude="*.sh" --exclude="*.py" --exclude="*.says" \
   "$source_dir/tests/consumers/add_kernel" "$work"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Follows docs/adding_a_kernel.md word for word in a copy of the tree without
+# Follows docs/adding_a_library.md word for word in a copy of the tree without
 # operators/eigen and its word:
 #   follow_adding_a_library.sh SOURCE_DIR WORK_DIR [CMAKE_OPTION...]
 # Fails unless the result equals the tree, the module builds, its kernels pass
@@ -14,7 +14,7 @@ tar -C "$source_dir" --exclude=./build --exclude=./.git \
   --exclude=./operators/eigen -cf - . | tar -C "$tree" -xf -
 sed -i "/^  eigen$/d" "$tree/operators/CMakeLists.txt"
 
-part "$source_dir/docs/adding_a_kernel.md" "A library in this tree" |
+part "$source_dir/docs/adding_a_library.md" "A library in this tree" |
   blocks "$tree"
 word=$(cat "$tree/word") && rm "$tree/word"
 sed -i "s/^set(library_modules/&\n  $word/" "$tree/operators/CMakeLists.txt"

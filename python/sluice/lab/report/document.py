@@ -22,7 +22,7 @@ class Report:
     """A plan with all known data and times; a value.
 
     Args:
-        data: the content of the JSON file; see docs/laboratory.md.
+        data: the content of the JSON file; see docs/measurements.md.
         chrome_trace: JSON for Perfetto, of the medians and of a real run; ""
             if there is none.
     """
