@@ -192,7 +192,7 @@ void AddRefused(const PlanCall& call,
   }
 }
 
-// What was asked for and not done, and what the choice remarks.
+// Hints that are not obeyed, and notes of the choice.
 void AddAnswers(const PlanCall& call,
                 std::string_view indent,
                 std::vector<ExplainLine>* lines) {
@@ -207,7 +207,7 @@ void AddAnswers(const PlanCall& call,
   }
 }
 
-// What a call is made of, and how that compares; "" if not fused.
+// The ops that a fused call includes, and their time apart; "" if not fused.
 std::string CoversText(const Decision& decision) {
   std::string text;
   for (size_t i = 0; i < decision.covers.size(); ++i) {

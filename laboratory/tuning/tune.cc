@@ -63,7 +63,7 @@ std::map<int, int> DistinctOps(const Plan& plan) {
   return ops;
 }
 
-// Of the budget, for runs of whole plans.
+// The share of the budget for runs of whole plans.
 constexpr double kShareOfRuns = 0.2;
 
 // The check id of the error that ends a run whose results are not needed.
@@ -80,8 +80,8 @@ struct Session {
   TuneResult result{};
 };
 
-// What makes records count no longer: the ones before them, or ones without a
-// time. A kernel that was wrong stays refused.
+// Notes the records that withdraw these: the ones before them, or ones without
+// a time. A kernel that was wrong stays refused.
 void NoteBefore(const std::vector<Record>& records, Session* session) {
   for (const Record& record : records) {
     if (record.verdict == Verdict::kWrong) continue;

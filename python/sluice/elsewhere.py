@@ -1,4 +1,4 @@
-"""What names of Fluid, PyTorch and Keras are called here, for messages."""
+"""The names here of functions of Fluid, PyTorch and Keras, for messages."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ Variable.data, Variable.item, Variable.numpy: exe.run(fetch_list=[variable])
 
 
 def argument_help(name: str, known: Iterable[str]) -> str:
-    """What to write instead of an argument that a function does not have."""
+    """Advice for an argument that a function does not have; "" if none."""
     known = list(known)
     names, _, sentence = _ARGUMENTS.get(name, "").partition(";")
     for here in names.split():
@@ -213,7 +213,7 @@ def _argument_error(text: str, error: type[Exception]) -> Exception:
 
 
 def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
-    """What to write instead of a name that a module does not have."""
+    """Advice for a name that a module does not have; "" if none."""
     import sluice
 
     if name[:1] == "_":

@@ -100,7 +100,7 @@ class TracedRun(NamedTuple):
     trace: str
     """JSON for Perfetto (ui.perfetto.dev) or chrome://tracing."""
     start_ns: int
-    """What ``time.monotonic_ns()`` was where the times of the trace begin."""
+    """``time.monotonic_ns()`` at the moment from which the trace counts."""
 
 
 class Executor(_core.Executor):

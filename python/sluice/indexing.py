@@ -1,4 +1,4 @@
-"""What ``x[...]`` of a variable means: NumPy's rules, as ops."""
+"""``x[...]`` of a variable, by NumPy's rules, as ops."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Initializer(Shown):
 
 @checked
 class Constant(Initializer):
-    """The same value everywhere."""
+    """Fills a parameter with one value."""
 
     def __init__(self, value: float = 0.0) -> None:
         self.value = value

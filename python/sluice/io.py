@@ -28,9 +28,9 @@ class LoadedParams(NamedTuple):
     """Variables that a partial load skipped; both empty otherwise."""
 
     missing: list[str]
-    """Of the program, not in the file."""
+    """Variables of the program that are not in the file."""
     superfluous: list[str]
-    """In the file, not of the program."""
+    """Variables in the file that the program does not have."""
 
 
 def save_params(

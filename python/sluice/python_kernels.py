@@ -157,9 +157,9 @@ class KernelArgument(NamedTuple):
     several: bool
     """A list of arrays."""
     default: Any
-    """Of an attribute."""
+    """The default of an attribute."""
     doc: str
-    """What it is, and its shape."""
+    """Its meaning and shape."""
 
 
 class KernelArguments(NamedTuple):

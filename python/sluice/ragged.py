@@ -141,7 +141,7 @@ def _offsets(lengths: Iterable[int]) -> list[int]:
 
 
 class _Spec:
-    """What is known of a ragged data variable."""
+    """The name, dtype, row shape and levels of a ragged data variable."""
 
     def __init__(self, name: str, dtype: Any, shape: Any, levels: int) -> None:
         self.name, self.dtype, self.levels = name, dtype, levels

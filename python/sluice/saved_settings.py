@@ -1,4 +1,4 @@
-"""What files keep of a program's ParamAttrs and error clips."""
+"""A program's ParamAttrs and error clips, as its files keep them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _NAME = re.compile(r"step-(\d+)\.safetensors")
 
 
 class TrainingCheckpoint(NamedTuple):
-    """What :func:`load_checkpoint` found besides the values."""
+    """The result of :func:`load_checkpoint` besides the values."""
 
     path: str
     """The file."""
@@ -345,7 +345,7 @@ def _compare(
 
 
 def _stored_as(dtype: str) -> str:
-    """What safetensors calls a dtype; those of 4 and 2 bits are bytes."""
+    """The name of a dtype in safetensors; numbers of 4 and 2 bits are bytes."""
     kind, bits = re.match(r"([a-z]+)(.*)", dtype).groups()  # type: ignore
     if bits.startswith(("4", "2")):
         return "U8"

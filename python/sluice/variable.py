@@ -39,8 +39,8 @@ class Variable(VariableMath):
 
     @property
     def error_clip(self) -> Any:
-        """What limits its gradient, or None; may be set before the gradients
-        are appended, see :class:`sluice.clip.ErrorClipByValue`.
+        """The limits of its gradient, a :class:`sluice.clip.ErrorClipByValue`,
+        or None; may be set before the gradients are appended.
         """
         return self.program._error_clips.get(self.name)
 
@@ -73,7 +73,7 @@ class Variable(VariableMath):
 
     @property
     def rows(self) -> Variable | None:
-        """Of a sparse gradient: the rows of the parameter that its rows name.
+        """The rows of the parameter to which those of a sparse gradient belong.
 
         They are int64, -1 for none, and several may be equal: their rows of the
         gradient are added up. None for other variables.

@@ -24,7 +24,7 @@ def write(words, prices):
 
 
 def exceeded(budgets, words, prices):
-    """What is over a budget or a price."""
+    """Yields a sentence for each budget or price that is exceeded."""
     for room, count in words.items():
         budget = budgets["words"].get(room, 0)
         if count > budget * (1 + SLACK):
@@ -71,8 +71,8 @@ def raised(before, after):
 
 
 def raised_in_history(now):
-    """The same for the files as they are, against the last commit, and for the
-    last commit, against its parent."""
+    """How the last commit raises budgets, and how the files would that are not
+    committed yet."""
     parent, last = committed("HEAD~1"), committed("HEAD")
     if parent is None:
         print(

@@ -1,5 +1,5 @@
-"""What one more of a kind costs in this tree: the lines of an op, and the median
-lines of a layer, a handler of ONNX, a row of Fluid and a test case."""
+"""The price of one more of a kind: the lines of operators/ over its ops, and the
+median lines of a layer, a handler of ONNX, a row of Fluid and a test case."""
 
 import ast
 import re

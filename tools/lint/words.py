@@ -12,7 +12,7 @@ import re
 CHARACTERS = 7
 DOUBLE = r'"(?:\\.|[^"\\\n])*"'
 SINGLE = r"'(?:\\.|[^'\\\n])*'"
-# What is no code: strings are counted by their length, the rest is free.
+# Strings, which cost by their length, and comments, which are free.
 C_SOURCE = (
     r"//[^\n]*|/\*.*?\*/"
     rf'|(?P<text>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|{DOUBLE}'

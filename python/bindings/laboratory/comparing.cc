@@ -234,8 +234,8 @@ void BindComparison(nb::module_& m) {
           "The text with all ops.")
       .def("__str__", [](const Comparison& self) { return ToString(self); });
   m.def("_time_text", [](double seconds) { return TimeText(seconds); });
-  // Of a run (median, low, high, rounds) and the sum of its ops: its text, and
-  // why the ops are not listed.
+  // The text of a run (median, low, high, rounds) beside the sum of its ops,
+  // and why the ops are not listed.
   m.def("_shown_times", [](const TimesOfRun& run, double ops) {
     const ShownTimes shown{ToTiming(run), ops};
     return std::pair(shown.RunText(), shown.WhyNoOps());

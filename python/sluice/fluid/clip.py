@@ -22,7 +22,7 @@ ClipByGlobalNorm = GradientClipByGlobalNorm
 
 
 def append_gradient_clip_ops(param_grads: Any) -> Any:
-    """The same pairs: ``apply_gradients`` clips them."""
+    """Return the pairs unchanged: ``apply_gradients`` clips them."""
     return param_grads
 
 

@@ -41,7 +41,7 @@ class Region(Operator):
         self.loop = loop
 
     def tested(self) -> Operator:
-        """The same for tests."""
+        """A copy whose ops are in test mode."""
         made = copy.copy(self)
         made.ops = [op.tested() for op in self.ops]
         return made
@@ -78,7 +78,7 @@ def recorded(ops: list[Operator]) -> Iterator[Program]:
 
 
 class _Loop(Shown):
-    """What StaticRNN and DynamicRNN have in common."""
+    """The base of StaticRNN and DynamicRNN."""
 
     _type = ""
 
@@ -161,7 +161,7 @@ class _Loop(Shown):
         )
 
     def update_memory(self, mem: Variable, var: Variable) -> None:
-        """What the memory is in the next step."""
+        """Let the memory be ``var`` in the next step."""
         self._inside("update_memory")
         if mem.name not in self._starts:
             raise InvalidArgumentError(
@@ -171,7 +171,7 @@ class _Loop(Shown):
         self._updates[mem.name] = var.name
 
     def output(self, *outputs: Variable) -> None:
-        """What each step gives."""
+        """Add outputs of each step."""
         self._inside("output")
         self._outputs += [each.name for each in outputs]
 
@@ -223,8 +223,8 @@ class StaticRNN(_Loop):
         init_batch_dim_idx: int = 0,
         ref_batch_dim_idx: int = 1,
     ) -> Variable:
-        """What is carried on: from ``init``, or of this shape with as many rows
-        as the reference has, full of ``init_value``.
+        """A variable that steps carry on: at first ``init``, or of this shape
+        with as many rows as the reference has, full of ``init_value``.
         """
         if init is None:
             if shape is None or batch_ref is None:
@@ -267,12 +267,12 @@ class DynamicRNN(_Loop):
         return made
 
     def static_input(self, x: Variable) -> Variable:
-        """The same variable in each step: sequences are in their order."""
+        """Return ``x``, which is the same in each step."""
         self._inside("static_input")
         return x
 
     def update_memory(self, ex_mem: Variable, new_mem: Variable) -> None:
-        """What the memory is in the next step."""
+        """Let the memory be ``new_mem`` in the next step."""
         super().update_memory(ex_mem, new_mem)
 
     def memory(
@@ -283,8 +283,8 @@ class DynamicRNN(_Loop):
         need_reorder: bool = False,
         dtype: Any = "float32",
     ) -> Variable:
-        """What is carried on: from ``init``, a row for each sequence, or rows
-        of this shape full of ``value``.
+        """A variable that steps carry on, a row for each sequence: at first
+        ``init``, or rows of this shape full of ``value``.
         """
         if init is None:
             if shape is None or not self._steps:

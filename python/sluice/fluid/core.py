@@ -31,7 +31,7 @@ EnforceNotMet = SluiceError
 
 
 class VarDesc(Shown):
-    """What variables are."""
+    """The kinds of variables."""
 
     class VarType(Shown):
         """Element types, equal to those of variables, and kinds by number."""

@@ -142,7 +142,7 @@ class ProgramEdits:
 
     @property
     def translation(self) -> Translation:
-        """What Fluid's names stand for in it."""
+        """The translation: Sluice's values by Fluid's names."""
         self.settle()
         return self._translation
 

@@ -166,7 +166,7 @@ class CompiledProgram(Shown):
         self.program = program
 
     def with_data_parallel(self, *_: Any, **__: Any) -> CompiledProgram:
-        """The same: the threads of one process share each op."""
+        """Return itself: the threads of one process share each op."""
         return self
 
 
@@ -192,7 +192,7 @@ def _fed(
 
 
 def _values_fed(program: Program, feed: Any) -> dict[str, Any]:
-    """What is fed, by name: without a feed, what the program's readers give."""
+    """The feed by name; without one, the next batch of its readers."""
     if isinstance(feed, (list, tuple)):
         feed = _joined(feed)
     if not feed:
@@ -229,8 +229,8 @@ def _joined(feeds: Sequence[Any]) -> Any:
 
 
 def feed_value(value: Any, var: Any) -> Any:
-    """What Sluice is fed: as in Fluid, dense inputs ignore levels, and sizes
-    of 1 may stand behind those that were declared, or between them.
+    """The value for Sluice: as in Fluid, dense inputs ignore levels, and may
+    have sizes of 1 after those that were declared, or between them.
     """
     if isinstance(value, LoDTensor):
         lengths = value.recursive_sequence_lengths()

@@ -64,7 +64,7 @@ class Operator(OperatorEdits):
     is_loop = False
 
     def tested(self) -> Operator:
-        """The same for tests, with is_test if the op has that."""
+        """A copy in test mode, with is_test if the op has that."""
         made, known = copy.copy(self), ROWS[self.type].attributes
         made.attrs = self.attrs | {k: True for k in _KEPT if k in known}
         return made

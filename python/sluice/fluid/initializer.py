@@ -13,7 +13,7 @@ __all__ = [*initializer.__all__, "init_on_cpu"]
 
 
 class Constant(_Constant):
-    """The same value everywhere; ``force_cpu`` has no effect."""
+    """Fills a parameter with one value; ``force_cpu`` has no effect."""
 
     def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
         super().__init__(value)

@@ -167,7 +167,7 @@ class _Saved(Shown):
         return [*map(self.feed, self.by_column("feed", "outputs", "Out"))]
 
     def feed(self, fed: str) -> tuple[str, list[int | None], int, int]:
-        """What :meth:`feeds` says of one."""
+        """The name, shape, type and levels of one feed."""
         var = self.declared.get(fed)
         if var is None or var["dtype"] not in DTYPES:
             raise InvalidArgumentError(

@@ -300,7 +300,7 @@ class RecomputeOptimizer(_Optimizer):
 
 @contextlib.contextmanager
 def _appending(make: Callable[[], Any]) -> Iterator[None]:
-    """What averages append goes to the default programs."""
+    """Append the ops of averages to the default programs."""
 
     def again(copy: Program) -> None:
         with program_guard(copy, _scratch(copy)), _appending(make):

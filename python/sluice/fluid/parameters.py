@@ -27,7 +27,7 @@ _LINE = 64  # bytes of a cache line
 
 
 class Expected(NamedTuple):
-    """What a program says of a parameter."""
+    """The dtype and dims of a parameter in its program."""
 
     dtype: int
     dims: list[int]

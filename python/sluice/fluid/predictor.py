@@ -32,7 +32,7 @@ def _rows(array: Any, lod: Sequence[Sequence[int]]) -> Any:
 
 
 class PaddleDType(enum.IntEnum):
-    """What the elements of a :class:`PaddleTensor` may be."""
+    """The element types of a :class:`PaddleTensor`."""
 
     FLOAT32 = 0
     INT64 = 1
@@ -198,7 +198,7 @@ class Config(Shown):
         return True
 
     def to_native_config(self) -> Config:
-        """The same, as old scripts ask for it."""
+        """Return itself; old scripts call this."""
         return self
 
     def _place(self) -> Any:
@@ -286,11 +286,11 @@ class Predictor(Shown):
         return list(self._outputs)
 
     def get_input_handle(self, name: str) -> _Handle:
-        """What takes the value of an input."""
+        """The handle that sets the value of an input."""
         return self._handle(self._inputs, "input", name)
 
     def get_output_handle(self, name: str) -> _Handle:
-        """What has the value of an output after a run."""
+        """The handle of an output, which has its value after a run."""
         return self._handle(self._outputs, "output", name)
 
     get_input_tensor, get_output_tensor = get_input_handle, get_output_handle

@@ -202,7 +202,7 @@ class PyReader(Shown):
 
     @property
     def queue(self) -> PyReader:
-        """What old scripts ask how many batches wait: none does."""
+        """Itself: old scripts call its ``size()``, which is 0."""
         return self
 
     def size(self) -> int:

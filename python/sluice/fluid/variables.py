@@ -144,7 +144,7 @@ class Variable:
 
     @property
     def desc(self) -> _Desc:
-        """What old scripts change shapes by."""
+        """The description by which old scripts change shapes."""
         return _Desc(self)
 
     @property

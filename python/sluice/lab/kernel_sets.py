@@ -40,7 +40,7 @@ def kernel_set(text: str) -> str:
 
 
 def checked(text: str) -> str:
-    """What ``sl.compare`` takes for a kernel set, whose name stays.
+    """The hints of a kernel set for ``sl.compare``, or the set's name.
 
     Raises what :func:`kernel_set` raises.
     """

@@ -73,7 +73,7 @@ def call(
 
 
 def role(name: str) -> str:
-    """What the program of this name is."""
+    """The kind of the program of this name, in words."""
     if name in NETWORKS:
         return "built-in network"
     kinds = {".py": "script", ".onnx": "ONNX model"}

@@ -10,7 +10,7 @@ from . import text
 
 @dataclass
 class Mistake:
-    """What a kernel did wrong, and the command that reproduces it."""
+    """A mistake of a kernel, and the command that reproduces it."""
 
     kernel: str
     check: str

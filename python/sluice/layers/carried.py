@@ -1,4 +1,4 @@
-"""What loops carry and blocks give: variables, ragged ones, and arrays."""
+"""Values that loops carry and blocks return: variables, also ragged, arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = Variable | TensorArray
 
 
 def values_of(what: str, value: Any) -> list[Value]:
-    """What a block returns: a variable or an array, or a list of them."""
+    """The variables and arrays that a block returns, one alone as a list."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return [
         each if isinstance(each, TensorArray) else require_variable(what, each)

@@ -17,16 +17,16 @@ from .sequence import require_ragged
 
 
 class Row(NamedTuple):
-    """What a layer has besides what the schema of its op says."""
+    """The properties of a layer that the schema of its op does not have."""
 
     inputs: dict[str, str]
-    """The op's, by the name of the argument."""
+    """The inputs of the op, by the name of the argument."""
     ragged: str = ""
     """The argument whose rows must be sequences."""
     unused: str = ""
     """An argument of Fluid's that has no effect."""
     about: str = ""
-    """What its description says besides."""
+    """More sentences of its description."""
     raises: str = ""
 
 

@@ -56,7 +56,7 @@ class Model:
     parameters: list[str] = field(repr=False)
     """The names of the program's persistable variables."""
     executor: Executor = field(default_factory=Executor, repr=False)
-    """What :meth:`run` uses; by default one for the CPU."""
+    """The executor of :meth:`run`; by default one for the CPU."""
 
     def run(
         self,

@@ -56,7 +56,7 @@ def get_available_providers() -> list[str]:
 
 
 def get_build_info() -> str:
-    """What this build consists of."""
+    """The settings of this build, as ``name=value, ...``."""
     settings = _core._config()
     return ", ".join(f"{name}={settings[name]}" for name in sorted(settings))
 

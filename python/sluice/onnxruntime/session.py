@@ -264,7 +264,7 @@ class InferenceSession:
         """Accepted."""
 
     def get_profiling_start_time_ns(self) -> int:
-        """What ``time.monotonic_ns()`` was when the session was made."""
+        """The value of ``time.monotonic_ns()`` when the session was made."""
         return self._start
 
     def end_profiling(self) -> str:

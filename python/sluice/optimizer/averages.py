@@ -287,7 +287,7 @@ def _where(
 
 
 def _scalar(x: Variable) -> Variable:
-    """Of shape [], which goes with every shape."""
+    """A value reshaped to [], which broadcasts to every shape."""
     attrs = {"shape": []}
     return x.program.append_op("reshape", {"X": x}, attrs=attrs)["Out"]
 

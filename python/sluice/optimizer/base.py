@@ -22,7 +22,7 @@ from ..sparse import to_dense
 
 
 class Minimized(tuple):
-    """What ``minimize`` returns, in one line."""
+    """The result of ``minimize``; its text is one line."""
 
     def __repr__(self) -> str:
         ops, pairs = self

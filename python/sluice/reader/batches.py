@@ -174,7 +174,7 @@ def seeded(*key: int) -> Iterator[None]:
 
 
 class Failure(Exception):
-    """What a user's function raised while a batch was made."""
+    """An exception of a user's function while a batch was made."""
 
 
 def failure(what: str, error: BaseException) -> Failure:

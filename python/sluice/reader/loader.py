@@ -331,7 +331,7 @@ class DataLoader(Shown):
                 _close(self._workers)
 
     def _epoch_of(self, worker: int) -> tuple[int, int, int, int]:
-        """What Maker.start gets in a worker."""
+        """The arguments of Maker.start in a worker."""
         rank, world = self._form.rank, self._form.world_size
         if not self._streams:
             return self.epoch, rank, world, 0

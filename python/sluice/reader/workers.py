@@ -32,9 +32,9 @@ class WorkerInfo(NamedTuple):
     id: int
     """From 0."""
     num_workers: int
-    """Of this rank."""
+    """The number of workers of this rank."""
     seed: int
-    """That of the loader."""
+    """The seed of the loader."""
 
 
 _info: WorkerInfo | None = None
@@ -88,7 +88,7 @@ def serve(
 def _answer(
     maker: Maker, number: int, indices: Any, slot: Slot
 ) -> tuple[Any, str | None]:
-    """What was packed, or what went wrong; neither at the end of a stream."""
+    """A packed batch or an error; neither at the end of a stream."""
     try:
         batch = maker.make(number, indices, slot.empty)
         if batch is None:

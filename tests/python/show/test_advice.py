@@ -93,7 +93,7 @@ def advised():
             template = parts and (parts[-1].strip("_") == "" or parts[-1] in FILES)
             if head not in OBJECTS or not parts or template or KEYS.fullmatch(name[1]):
                 continue
-            if head == "plan" and path.stem == "laboratory":
+            if head == "plan" and path.stem == "measurements":
                 continue  # members of a report's JSON
             call = CALL.match(text, name.end()) if name[2] else None
             found.setdefault(name[1] + (call[0] if call else ""), path)

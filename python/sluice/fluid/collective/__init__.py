@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Role(Shown):
-    """What a process does."""
+    """The role of a process."""
 
     WORKER, SERVER = 1, 2
 
@@ -222,7 +222,7 @@ class Fleet(Shown):
         return files
 
     def barrier_worker(self) -> None:
-        """Nothing: there is nobody to wait for."""
+        """Does nothing, since this is the only worker."""
 
     init_worker = stop_worker = run_worker = barrier_worker
 
