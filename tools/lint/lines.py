@@ -34,8 +34,8 @@ SUFFIXES = (
 WITHOUT_SUFFIX = ("dev", "run", "sluice-lab")
 
 
-# Data files whose facts a program recorded: they have no words.
-DATA = (".json", ".jsonl", ".toml", ".txt")
+# Data files count by words only, and not if a program recorded them.
+DATA = (".json", ".jsonl", ".pyi", ".toml", ".txt")
 RECORDED = (
     "benchmarks/results/",
     "operators/examples.jsonl",

@@ -20,9 +20,9 @@ def sources(folder, *suffixes):
             yield path, (rooms.ROOT / path).read_text()
 
 
-def functions(folder):
+def functions(folder, *suffixes):
     """The functions of Python files below a folder."""
-    for path, text in sources(folder, ".py"):
+    for path, text in sources(folder, *suffixes):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 yield path, node
@@ -38,11 +38,11 @@ def length(function):
     return lines
 
 
-def is_row(function):
-    """Whether a function is decorated as a row of Fluid's table."""
+def is_row(path, function):
+    """Whether a function is a row of Fluid's table or declared in a stub."""
     return any(
-        isinstance(node, ast.Call) and getattr(node.func, "id", "") == "row"
-        for node in function.decorator_list
+        path.suffix == ".pyi" or ast.unparse(decorator).startswith("row(")
+        for decorator in function.decorator_list
     )
 
 
@@ -71,17 +71,17 @@ def prices():
     """Lines by kind; 0 where there is none of a kind."""
     layers = [
         length(function)
-        for _, function in functions("python/sluice/layers")
+        for _, function in functions("python/sluice/layers", ".py")
         if not function.name.startswith("_") and function.col_offset == 0
     ]
     rows = [
         length(function)
-        for _, function in functions("python/sluice/fluid")
-        if is_row(function)
+        for path, function in functions("python/sluice/fluid", ".py", ".pyi")
+        if is_row(path, function)
     ]
     cases = parts("tests", TEST, ".cc", ".cu") + [
         length(function)
-        for _, function in functions("tests")
+        for _, function in functions("tests", ".py")
         if function.name.startswith("test_")
     ]
     lines, ops = lines_of_an_op()

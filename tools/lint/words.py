@@ -30,7 +30,7 @@ KINDS = {
     **dict.fromkeys(".h .cc .inc .cu .cuh .c .js .css .proto".split(), C_SOURCE),
     **dict.fromkeys(".cmake .txt .sh .toml".split(), SCRIPT),
     **dict.fromkeys((".json", ".jsonl"), DATA),
-    ".py": PYTHON,
+    **dict.fromkeys((".py", ".pyi"), PYTHON),
     ".html": HTML,
 }
 KINDS = {suffix: re.compile(kind, re.S) for suffix, kind in KINDS.items()}
