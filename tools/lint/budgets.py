@@ -33,7 +33,7 @@ def exceeded(budgets, words, prices):
         most = budgets["lines"].get(kind, 0)
         if lines > most:
             yield (
-                f"{kind}: {lines} lines (median), at most {most} ({FILE}); "
+                f"{kind}: {lines} lines, at most {most} ({FILE}); "
                 "tools/lint/prices.py says what it counts"
             )
 

@@ -24,18 +24,20 @@ def functions(folder, *suffixes):
     """The functions of Python files below a folder."""
     for path, text in sources(folder, *suffixes):
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield path, node
+
+
+def docstring_lines(function):
+    if ast.get_docstring(function) is None:
+        return 0
+    return function.body[0].end_lineno - function.body[0].lineno + 1
 
 
 def length(function):
     """The lines of a function with its decorators, without its docstring."""
     first = min(node.lineno for node in [function, *function.decorator_list])
-    lines = function.end_lineno - first + 1
-    if ast.get_docstring(function) is not None:
-        text = function.body[0]
-        lines -= text.end_lineno - text.lineno + 1
-    return lines
+    return function.end_lineno - first + 1 - docstring_lines(function)
 
 
 def is_row(path, function):

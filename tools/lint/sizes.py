@@ -2,11 +2,11 @@
 at their limit), folders over 40 files, and functions over 60 lines outside
 tests/. Docstrings do not count."""
 
-import ast
 import collections
 import subprocess
 import sys
 
+import prices
 import rooms
 
 MAX_LINES = 600
@@ -41,15 +41,10 @@ def functions():
 
 def python_functions():
     """Yields the same of each Python function, without its docstring."""
-    for path in rooms.files(".py"):
-        if path.parts[0] == "tests":
-            continue
-        for node in ast.walk(ast.parse((rooms.ROOT / path).read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                has_text = ast.get_docstring(node) is not None
-                text = node.body[0] if has_text else None
-                left_out = text.end_lineno - text.lineno + 1 if text else 0
-                yield path, node.name, node.lineno, node.end_lineno - left_out
+    for path, node in prices.functions("", ".py"):
+        if path.parts[0] != "tests":
+            last = node.end_lineno - prices.docstring_lines(node)
+            yield path, node.name, node.lineno, last
 
 
 def main():
