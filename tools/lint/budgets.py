@@ -12,6 +12,7 @@ import rooms
 
 FILE = "tools/lint/budgets.json"
 SLACK = 0.005  # of a budget, until all rooms are counted by words
+SLACK_LINES = 1  # of a price: a median rises where short ones become data
 
 
 def read():
@@ -31,7 +32,7 @@ def exceeded(budgets, words, prices):
             yield f"{room}: {count:,} words, its budget ({FILE}) is {budget:,}"
     for kind, lines in prices.items():
         most = budgets["lines"].get(kind, 0)
-        if lines > most:
+        if lines > most + SLACK_LINES:
             yield (
                 f"{kind}: {lines} lines, at most {most} ({FILE}); "
                 "tools/lint/prices.py says what it counts"
@@ -63,11 +64,9 @@ def raised(before, after):
                 "words; take from other rooms what one needs"
             )
     for kind, lines in after["lines"].items():
-        if lines > before["lines"].get(kind, lines):
-            yield (
-                f"{FILE}: {kind} rises from {before['lines'][kind]} to {lines} "
-                "lines"
-            )
+        old = before["lines"].get(kind, lines)
+        if lines > old:
+            yield f"{FILE}: {kind} rises from {old} to {lines} lines"
 
 
 def raised_in_history(now):
