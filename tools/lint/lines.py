@@ -44,6 +44,7 @@ RECORDED = (
     "tests/onnx/suite_",
     "tests/python/fluid/layers_of_fluid.txt",
     "tests/python/optimizers/of_pytorch.json",
+    budgets.FILE,
 )
 
 
@@ -62,7 +63,7 @@ def count():
         is_data = path.suffix in DATA and path.name != "CMakeLists.txt"
         if not is_data:
             lines[room_of(path)] += text.count("\n")
-        elif str(path).startswith(RECORDED) or str(path) == budgets.FILE:
+        elif str(path).startswith(RECORDED) or "recorded" in path.parts:
             continue
         counted[room_of(path)] += words.count(text, path.suffix)
     return lines, counted
@@ -89,8 +90,7 @@ def main():
         total = sum(values.values()) - values["tests"]
         print(f"{total:>8,} {title} without tests")
     for kind, median in costs.items():
-        most = recorded["lines"].get(kind, 0)
-        print(f"{median:>8,} of {most:>7,} lines  {kind}")
+        print(f"{median:>8,} of {recorded['lines'].get(kind, 0):>7,} lines  {kind}")
     problems += budgets.exceeded(recorded, counted, costs)
     problems += budgets.raised_in_history(recorded)
     return rooms.report(problems)
