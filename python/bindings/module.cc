@@ -23,5 +23,4 @@ NB_MODULE(_core, m) {
   BindExchanges(m);
   BindTimelines(m);
   BindBuild(m);
-  nb::module_::import_("sluice.display").attr("equip")(m);
 }

@@ -61,15 +61,6 @@ size_t Length(const Tensor& self) {
   return static_cast<size_t>(self.dims()[0]);
 }
 
-std::string Repr(nb::handle self) {
-  nb::module_ format = nb::module_::import_("sluice.display");
-  return nb::cast<std::string>(format.attr("tensor_repr")(self));
-}
-
-nb::object Html(nb::handle self) {
-  return nb::module_::import_("sluice.display").attr("tensor_html")(self);
-}
-
 }  // namespace
 
 void BindTensors(nb::module_& m) {
@@ -108,9 +99,7 @@ void BindTensors(nb::module_& m) {
            "copy"_a = nb::none())
       .def("__dlpack_device__", &DLPackDevice)
       .def("__len__", &Length)
-      .def("__float__", [](nb::handle self) { return nb::float_(Item(self)); })
-      .def("__repr__", &Repr)
-      .def("_repr_html_", &Html);
+      .def("__float__", [](nb::handle self) { return nb::float_(Item(self)); });
   m.def("from_dlpack", &ImportArray, "array"_a,
         "A tensor that shares the memory of `array` (anything with "
         "__dlpack__ or a buffer).\n\nRaises InvalidArgumentError for a layout "

@@ -10,14 +10,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from . import (
     clip,
     distributed,
+    elsewhere,
     errors,
     executor,
-    explanation,
     framework,
     initializer,
     io,
@@ -75,11 +76,12 @@ from ._core import (
 )
 from .errors import *  # noqa: F403
 from .executor import *  # noqa: F403
-from .explanation import *  # noqa: F403
 from .framework import *  # noqa: F403
 from .layer_helper import *  # noqa: F403
 from .python_kernels import kernel, kernel_arguments
 from .ragged import *  # noqa: F403
+from .show import explanation
+from .show.explanation import *  # noqa: F403
 from .tools import (
     kernels,
     load_kernel_library,
@@ -112,8 +114,8 @@ __all__ = [
     "kernels", "layers", "load_device_plugin", "load_kernel_library",
     "load_op_library", "memory_summary", "num_threads", "optimizer",
     "regularizer", "run_op", "set_num_threads", "show_config", "sparse",
-    "tune", "uint2",
-    "uint4", "uint8", "uint16", "uint32", "uint64", "unique_name",
+    "tune", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
+    "unique_name",
 ]
 __all__ += errors.__all__
 __all__ += executor.__all__
@@ -125,29 +127,29 @@ __all__ += ragged.__all__
 # Modules, and names in modules, that are imported on first use. The laboratory
 # is a separate library.
 _MODULES = ("_lab", "fluid", "lab", "metrics", "onnx", "onnxruntime")
-_NAMES = {
-    "Comparison": "._lab",
+_MODULES_OF = {
     "DataFeeder": ".reader",
-    "OpComparison": "._lab",
-    "Profile": "._lab",
-    "TuneResult": "._lab",
-    "TunedKernel": "._lab",
-    "TunedSignature": "._lab",
     "compare": ".lab.measuring",
     "tune": ".lab.measuring",
-}
+}  # the others of __all__ are in ._lab
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name], __name__), name)
-    from .elsewhere import missing
+    if name in __all__:
+        module = _MODULES_OF.get(name, "._lab")
+        return getattr(import_module(module, __name__), name)
+    elsewhere.missing(__name__, name, [*__all__, *_MODULES[1:]])
 
-    missing(__name__, name, [*__all__, *_MODULES[1:]])
 
-
+elsewhere.PUBLIC |= {
+    "sl": lambda: __all__,
+    "sl.initializer": lambda: initializer.__all__,
+    "sl.io": lambda: io.__all__,
+    "sl.layers": layers.__dir__,
+    "sl.optimizer": lambda: optimizer.__all__,
+    "sl.regularizer": lambda: regularizer.__all__,
+    "sluice.fluid.layers": lambda: import_module("sluice.fluid.layers").__all__,
+}
 tracebacks.install()

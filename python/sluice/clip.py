@@ -15,31 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from . import _core
 from .display import Shown
 from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import finite
-from .framework import Program, Variable, created
+from .param_attr import ErrorClip, GradientClip
 from .sparse import merged
+from .variable import Variable
 
 __all__ = [
     "ErrorClipByValue", "GradientClipByGlobalNorm", "GradientClipByNorm",
     "GradientClipByValue",
 ]
-
-
-class _Clip(Shown):
-    def _group(self) -> Any:
-        """Gradients with equal groups are clipped together; None: alone."""
-        return None
-
-    def __call__(self, grads: list[Variable]) -> list[Variable]:
-        """Append the clipping of gradients of one group."""
-        return self._clip(grads)
-
-    def _clip(self, grads: list[Variable]) -> list[Variable]:
-        raise NotImplementedError
 
 
 class _Limits(Shown):
@@ -60,7 +47,7 @@ class _Limits(Shown):
 
 
 @checked
-class ErrorClipByValue(_Limits):
+class ErrorClipByValue(_Limits, ErrorClip):
     """Each element of a variable's gradient is limited to [min, max].
 
     Set ``variable.error_clip`` before the gradients are appended. It acts where
@@ -77,7 +64,7 @@ class ErrorClipByValue(_Limits):
 
 
 @checked
-class GradientClipByValue(_Limits, _Clip):
+class GradientClipByValue(_Limits, GradientClip):
     """Each element is limited to [min, max].
 
     Args:
@@ -97,7 +84,7 @@ class GradientClipByValue(_Limits, _Clip):
 
 
 @checked
-class GradientClipByNorm(_Clip):
+class GradientClipByNorm(GradientClip):
     """Each gradient is multiplied by clip_norm / max(its norm, clip_norm).
 
     Args:
@@ -154,60 +141,22 @@ class GradientClipByGlobalNorm(GradientClipByNorm):
         # Norms of norms do not overflow where sums of squares would.
         kind = grads[0].dtype
         norms = [
-            append("reshape", {"X": _as(kind, _norm(g))}, attrs={"shape": [1]})
+            append("reshape", {"X": _norm(g)._as(kind)}, attrs={"shape": [1]})
             for g in grads
         ]
         norms = [norm["Out"] for norm in norms]
         every = append("concat", {"X": norms}, attrs={"axis": 0})["Out"]
         factor = self._factor(_norm(every))
-        return [g * _as(g.dtype, factor) for g in grads]
-
-
-def _set_error_clip(variable: Variable, clip: Any) -> None:
-    clips = variable.program._error_clips
-    if clip is None:
-        clips.pop(variable.name, None)
-        return
-    if not isinstance(clip, ErrorClipByValue):
-        raise InvalidArgumentError(
-            f"{variable.name}: error_clip must be a sluice.clip."
-            f"ErrorClipByValue or None, got {_core._shown(clip)}{created()}",
-            "python.error_clip",
-        )
-    if not variable.dtype.is_floating:
-        raise InvalidArgumentError(
-            f"{variable.name}: error_clip limits a gradient, which only floats "
-            f"have; the variable is {variable.dtype}{created()}",
-            "python.error_clip_dtype",
-        )
-    clips[variable.name] = clip
-
-
-def _error_clip_ops(program: Program) -> dict[str, Any]:
-    """The ops that gradients go through, by variable."""
-    clips = program._error_clips
-    if not clips:
-        return {}
-    # A part of a program may lack some.
-    known = {v["name"] for block in program._blocks() for v in block["vars"]}
-    return {name: clips[name]._op() for name in clips if name in known}
+        return [g * factor._as(g.dtype) for g in grads]
 
 
 def _norm(x: Variable) -> Variable:
     """The Euclidean norm of all elements, of shape []."""
-    attrs = {"reduce_all": True}
-    return x.program.append_op("reduce_l2", {"X": x}, attrs=attrs)["Out"]
-
-
-def _as(dtype: Any, x: Variable) -> Variable:
-    if x.dtype == dtype:
-        return x
-    attrs = {"dtype": dtype}
-    return x.program.append_op("cast", {"X": x}, attrs=attrs)["Out"]
+    return x._append("reduce_l2", {"X": x}, reduce_all=True)
 
 
 def clipped(
-    pairs: Iterable[tuple[Variable, Variable]], default: _Clip | None
+    pairs: Iterable[tuple[Variable, Variable]], default: GradientClip | None
 ) -> list[tuple[Variable, Variable]]:
     """Clip the gradients of (parameter, gradient) pairs.
 

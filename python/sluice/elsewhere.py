@@ -129,6 +129,11 @@ Variable.data, Variable.item, Variable.numpy: exe.run(fetch_list=[variable])
 )
 
 
+# The names of public modules, by how these are written; the package fills it.
+PUBLIC: dict[str, Callable[[], Iterable[str]]] = {}
+_MODULES = "sl", "sl.io", "sl.optimizer", "sl.initializer", "sl.regularizer"
+
+
 def argument_help(name: str, known: Iterable[str]) -> str:
     """Advice for an argument that a function does not have; "" if none."""
     known = list(known)
@@ -143,11 +148,14 @@ def argument_help(name: str, known: Iterable[str]) -> str:
 
 
 def checked(
-    function: F, error: type[Exception] = TypeError, variables: bool = False
+    function: F,
+    error: type[Exception] = TypeError,
+    require: Callable[[str, Any], Any] | None = None,
 ) -> F:
     """The function or class, with help for arguments that it does not have.
 
-    With ``variables`` arguments that are annotated as Variable must be some.
+    With ``require`` it is a layer, and that refuses what is no variable where
+    one is annotated.
     """
     if isinstance(function, type):
         function.__init__ = checked(function.__init__)  # type: ignore[misc]
@@ -157,7 +165,7 @@ def checked(
     shown = known[1:] if known[:1] == ("self",) else known
     takes_more = code.co_flags & inspect.CO_VARARGS
     most = sys.maxsize if takes_more else code.co_argcount
-    types = function.__annotations__ if variables else {}
+    types = function.__annotations__ if require else {}
     wanted = [
         (i, name, types[name] == "Variable")
         for i, name in enumerate(known)
@@ -180,8 +188,8 @@ def checked(
             if i < len(args) or name in kwargs:
                 value = args[i] if i < len(args) else kwargs[name]
                 if needed or value is not None:
-                    _require_variable(f"{function.__name__}: {name}", value)
-        if not variables or LAYER.get() is not None:
+                    require(f"{function.__name__}: {name}", value)  # type: ignore[misc]
+        if require is None or LAYER.get() is not None:
             return function(*args, **kwargs)
         token = LAYER.set(LayerCall(function.__name__))
         try:
@@ -190,12 +198,6 @@ def checked(
             LAYER.reset(token)
 
     return with_help  # type: ignore[return-value]
-
-
-def _require_variable(what: str, value: Any) -> None:
-    from .framework import require_variable
-
-    require_variable(what, value)
 
 
 def unknown_argument(what: str, wrong: list[str], known: Iterable[str]) -> str:
@@ -214,23 +216,19 @@ def _argument_error(text: str, error: type[Exception]) -> Exception:
 
 def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
     """Advice for a name that a module does not have; "" if none."""
-    import sluice
-
     if name[:1] == "_":
         return ""
     here = _ATTRIBUTES.get(f"{module}.{name}") or _ATTRIBUTES.get(name)
     layer = _LAYERS.get(name.lower(), name.lower())
     stem = re.sub("(?<=.)(Optimizer|Initializer|Regularizer)$", "", name)
-    for part in ("", ".io", ".optimizer", ".initializer", ".regularizer"):
-        inside = vars(sluice)[part[1:]] if part else sluice
-        if here is None and stem in inside.__all__:
-            here = f"sl{part}.{stem}"
-    for prefix in ("", "elementwise_", "reduce_"):
-        found = prefix + layer.partition("(")[0] in sluice.layers.__dir__()
+    for owner, there in [
+        *((owner, stem) for owner in _MODULES),
+        *(("sl.layers", p + layer) for p in ("", "elementwise_", "reduce_")),
+        ("sluice.fluid.layers", name),
+    ]:
+        found = there.partition("(")[0] in PUBLIC.get(owner, tuple)()
         if here is None and found:
-            here = f"sl.layers.{prefix}{layer}"
-    if here is None and name in sluice.fluid.layers.__all__:
-        here = f"sluice.fluid.layers.{name}"
+            here = f"{owner}.{there}"
     public = [each for each in known if each[:1] != "_"]
     near = get_close_matches(name, dict.fromkeys(public), 2, cutoff=0.75)
     if here is not None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from .tracebacks import created, render
+
 __all__ = [
     "DataLossError", "DeviceLostError", "FailedPreconditionError",
     "InternalError", "InvalidArgumentError", "NotFoundError", "OutOfRangeError",
@@ -144,9 +146,10 @@ class SluiceError(Exception):
                 hint = ""
         return f"{message}\nhint: {hint}" if hint else message
 
-    def _render_traceback_(self) -> list[str]:
-        from .tracebacks import render
+    # Whether it is no mistake of Sluice, whose frames somebody needs.
+    _is_answer: bool = True
 
+    def _render_traceback_(self) -> list[str]:
         return render(self)
 
     def __reduce__(self) -> tuple:
@@ -187,6 +190,17 @@ class DeviceLostError(SluiceError, RuntimeError):
 
 class InternalError(SluiceError, RuntimeError):
     """A bug in Sluice or in a kernel."""
+
+    @property
+    def _is_answer(self) -> bool:  # type: ignore[override]
+        return self.check_id in ("run.not_finite", "run.nan_given")
+
+
+def argument_error(
+    text: str, check_id: str, kind: type[SluiceError] = InvalidArgumentError
+) -> SluiceError:
+    """The error of a call, with the line of the user that made it."""
+    return kind(text + created(), check_id)
 
 
 # The order is that of sluice::ErrorCode.

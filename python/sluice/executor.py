@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from . import _core, errors, framework
+from . import _core, errors
+from .defaults import default_main_program
 from .elsewhere import help_with_attributes
-from .explanation import Explanation, explain_plan, explained, layer_names
-from .framework import Program
+from .feed_values import positive
+from .program import PROGRAMS, Program
 from .ragged import Fetched, name_sizes
 
 if TYPE_CHECKING:
-    from . import _lab
+    from . import _lab, show
 
 __all__ = ["Executor", "TracedRun", "global_scope", "scope_guard"]
 
@@ -31,6 +29,14 @@ _scope = _core.Scope()
 def global_scope() -> _core.Scope:
     """The scope that runs use by default."""
     return _scope
+
+
+def program_and_scope(
+    program: Program | None, scope: _core.Scope | None
+) -> tuple[Program, _core.Scope]:
+    """They, or for None the default main program and the global scope."""
+    program = default_main_program() if program is None else program
+    return program, _scope if scope is None else scope
 
 
 @contextlib.contextmanager
@@ -50,7 +56,7 @@ def _noting(method: Callable[..., None]) -> Callable[..., None]:
     @wraps(method)
     def noted(scope: Any, name: Any, *values: Any, **named: Any) -> None:
         method(scope, name, *values, **named)
-        programs = list(framework._programs)
+        programs = list(PROGRAMS)
         ours = sys._getframe(1).f_globals.get("__name__", "").startswith(_US)
         if ours or any(each.has_var(name) for each in programs):
             return
@@ -125,6 +131,9 @@ class Executor(_core.Executor):
         InvalidArgumentError: ``check_nan_every`` is negative.
     """
 
+    if TYPE_CHECKING:  # sluice.show adds it
+        explain = show.explanation.explain_executor
+
     def __init__(
         self,
         place: Any = None,
@@ -135,7 +144,7 @@ class Executor(_core.Executor):
     ) -> None:
         super().__init__(place, passes=passes, queues=queues)
         self._place, self._passes = place, passes
-        self._check_every = check_nan_every and framework.positive(
+        self._check_every = check_nan_every and positive(
             "Executor: check_nan_every", check_nan_every
         )
         self._runs: dict[int, int] = {}  # by uid of the program
@@ -170,7 +179,7 @@ class Executor(_core.Executor):
                 the line that appended the op. Parameters are unchanged, and the
                 next run is not affected.
         """
-        program = framework._main if program is None else program
+        program = default_main_program() if program is None else program
         scope = _scope if scope is None else scope
         ragged = getattr(program, "_ragged", False)
         run = self._run_or_check if self._check_every else self._run
@@ -198,76 +207,10 @@ class Executor(_core.Executor):
         fetch_list: Sequence[Any] | None = None,
     ) -> _core.Plan:
         """Prepare the plan that :meth:`run` would use, and return it."""
-        program = framework._main if program is None else program
+        program = default_main_program() if program is None else program
         plan = self._prepare(program, feed, fetch_list)
         plan._layers = program._layers
         return plan
-
-    def explain(
-        self,
-        program: Program | None = None,
-        op: int | str | None = None,
-        all: bool = False,
-        fold: bool = True,
-        measure: bool = False,
-        feed: Mapping[str, Any] | None = None,
-        scope: _core.Scope | None = None,
-        budget: float = 0.3,
-    ) -> Explanation:
-        """Say which kernel runs each op of the plan prepared last, and why.
-
-        It also says what another kernel of the slowest op would cost, and how
-        to ask for it. For a program that ran in several stretches, it explains
-        all their plans and those of its blocks.
-
-        Args:
-            program: the default main program if None.
-            op: a number of the first column, or a name that one op has:
-                everything about that op.
-            all: every candidate of every op, and every remark.
-            fold: whether rows that are alike or small share a line.
-            measure: runs the plan as :meth:`profile` does, and shows for each
-                op the estimate, the actual time and the factor between them.
-            feed: with ``measure``, what to feed; zeros if None.
-            scope: with ``measure``, where parameters are read; the global scope
-                if None.
-            budget: with ``measure``, seconds for the runs.
-
-        Raises:
-            FailedPreconditionError: the program has not run yet.
-            NotFoundError: the plan does not compute the op.
-        """
-        program = framework._main if program is None else program
-        if measure:
-            return self._explain_measured(
-                program, op, fold, feed, scope, budget
-            )
-        return explained(
-            op, all, fold, layer_names(program),
-            partial(self._explain, program),
-            partial(self._explain_tables, program),
-        )  # fmt: skip
-
-    def _explain_measured(
-        self,
-        program: Program,
-        op: int | None,
-        fold: bool,
-        feed: Mapping[str, Any] | None,
-        scope: _core.Scope | None,
-        budget: float,
-    ) -> Explanation:
-        from . import _lab
-
-        plan = self._last_plan(program)
-        if feed is None:
-            feeds = json.loads(plan.explain_json())["feeds"]
-            feed = {f["var"]: np.zeros(f["shape"], f["dtype"]) for f in feeds}
-        measured = _lab._measure(
-            plan, program, feed, _scope if scope is None else scope,
-            float(budget),
-        )  # fmt: skip
-        return explained(op, False, fold, {}, measured.text, measured.json)
 
     def profile(
         self,
@@ -286,8 +229,7 @@ class Executor(_core.Executor):
         """
         from . import _lab
 
-        program = framework._main if program is None else program
-        scope = _scope if scope is None else scope
+        program, scope = program_and_scope(program, scope)
         return _lab._profile(
             self, program, feed, fetch_list, scope, float(budget)
         )
@@ -312,8 +254,7 @@ class Executor(_core.Executor):
             SluiceError: see :meth:`run`.
             UnimplementedError: the program runs in several stretches.
         """
-        program = framework._main if program is None else program
-        scope = _scope if scope is None else scope
+        program, scope = program_and_scope(program, scope)
         fetched = Fetched(program, fetch_list)
         results, trace, start = _core._run_traced(
             self, program, feed, fetched.all, scope
@@ -336,8 +277,7 @@ class Executor(_core.Executor):
                 finite numbers, or reads a NaN that was fed or stored before;
                 names the op, also where it is part of a fused one.
         """
-        program = framework._main if program is None else program
-        scope = _scope if scope is None else scope
+        program, scope = program_and_scope(program, scope)
         fetched = Fetched(program, fetch_list)
         run = self._find_nan if check_nan else self._run_debugging
         return fetched.true_rows(
@@ -395,8 +335,7 @@ class Executor(_core.Executor):
         pass=fuse_elementwise")`` keeps element-wise ops apart, for example;
         ``explain`` names the passes.
         """
-        program = framework._main if program is None else program
-        scope = _scope if scope is None else scope
+        program, scope = program_and_scope(program, scope)
         return self._run_keeping_all(program, feed, fetch_list, scope)
 
 
@@ -422,37 +361,4 @@ def _name_missing(error: Any, program: Program, scope: _core.Scope) -> None:
         error.args = (error.args[0].replace(old, text),)
 
 
-def _draw(
-    self: Any,
-    path: str | os.PathLike[str] | None = None,
-    by: str = "library",
-    all: bool = False,
-    columns: int = 1,
-) -> str:
-    """Draw the plan as SVG: kernels, times and copies between places.
-
-    Args:
-        self: the plan.
-        path: a file to write it to, too.
-        by: what the colours show: "library", "place" or "time".
-        all: also draw each op of the backward pass and of the optimizer.
-        columns: 2 puts the lower half beside the upper one.
-
-    Raises:
-        InvalidArgumentError: for another ``by`` or ``columns``.
-    """
-    from .draw_plan import draw_plan
-
-    return draw_plan(self, path, by, all, columns)
-
-
-def _bind(name: str, method: Callable[..., Any]) -> None:
-    """Give plans a method as if it were bound, so that their stub has it."""
-    method.__name__, method.__module__ = name, _core.__name__
-    method.__qualname__ = f"Plan.{name}"
-    setattr(_core.Plan, name, method)
-
-
 help_with_attributes(Executor)
-_bind("explain", explain_plan)
-_bind("draw", _draw)

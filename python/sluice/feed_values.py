@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, argument_error
 
 
 def number(what: str, value: Any) -> float:
@@ -35,6 +36,31 @@ def finite(what: str, value: Any) -> float:
             f"{what} must be finite, got {value}", "python.finite"
         )
     return result
+
+
+def _integer(
+    what: str, value: Any, least: int, wanted: str, check_id: str
+) -> int:
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number >= least:
+        return number
+    raise argument_error(
+        f"{what}: expected an integer {wanted}, got {_core._shown(value)}",
+        check_id,
+    )
+
+
+def natural(what: str, value: Any) -> int:
+    """Return ``value`` if it is an integer from 0 on, else raise."""
+    return _integer(what, value, 0, "from 0 on", "loader.natural")
+
+
+def positive(what: str, value: Any) -> int:
+    """Return ``value`` if it is a positive integer, else raise."""
+    return _integer(what, value, 1, "above 0", "python.positive")
 
 
 def unmasked(value: Any) -> np.ndarray:

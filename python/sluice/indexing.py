@@ -7,20 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, framework
-from .clip import _as
-from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from . import _core
+from .errors import (
+    InvalidArgumentError,
+    OutOfRangeError,
+    UnimplementedError,
+    argument_error,
+)
+from .math_ops import VariableMath
 
 _FIRST, _LAST = -(2**63), 2**63 - 1
 
 
 def _wrong(x: Any, what: str, kind: type = InvalidArgumentError) -> Exception:
-    return kind(f"index of {x!r}: {what}{framework.created()}", "python.index")
+    return argument_error(f"index of {x!r}: {what}", "python.index", kind)
 
 
 def _is_bound(value: Any) -> bool:
     """Whether a bound of a slice is a variable: its value is known late."""
-    return isinstance(value, framework.Variable)
+    return isinstance(value, VariableMath)
 
 
 def _bound(x: Any, value: Any, default: int) -> Any:
@@ -55,7 +60,7 @@ def _vector(program: Any, bounds: list[Any]) -> Any:
         if not _is_bound(bound):
             parts.append(constant(program, [bound], "int64"))
             continue
-        bound = _as("int64", bound)
+        bound = bound._as("int64")
         parts.append(bound._append("reshape", {"X": bound}, shape=[1]))
     return program.append_op("concat", {"X": parts})["Out"]
 
@@ -68,7 +73,7 @@ def _indices(x: Any, each: Any) -> Any:
         if kind not in ("int64", "i", "u", "b"):
             raise _wrong(x, f"a list has integers or booleans, got {each!r}")
         each = constant(x.program, each, "bool" if kind == "b" else "int64")
-    if isinstance(each, framework.Variable):
+    if isinstance(each, VariableMath):
         if each.dtype not in ("bool", "int32", "int64"):
             raise _wrong(x, f"{each!r} has neither integers nor booleans")
         if each.shape is None:
@@ -97,7 +102,7 @@ class _Reading:
             return
         if isinstance(each, slice):
             self.read_slice(each)
-        elif isinstance(each, framework.Variable):
+        elif isinstance(each, VariableMath):
             self.read_indices(each)
         else:
             self.read_integer(each)
@@ -248,7 +253,7 @@ def item(x: Any, key: Any) -> Any:
     items = list(key) if isinstance(key, tuple) else [key]
     items = [_indices(x, each) for each in items]
     first = items[0] if len(items) == 1 else None
-    if isinstance(first, framework.Variable) and first.dtype == "bool":
+    if isinstance(first, VariableMath) and first.dtype == "bool":
         return _mask(x, first)
     dots = [i for i, each in enumerate(items) if each is Ellipsis]
     if len(dots) > 1:

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .display import Shown
 from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
-from .feed_values import number, unmasked
-from .framework import Variable, positive
+from .feed_values import number, positive, unmasked
+from .param_attr import Initializer
+
+if TYPE_CHECKING:
+    from .variable import Variable
 
 __all__ = [
     "MSRA", "Bilinear", "Constant", "Initializer", "Normal", "NumpyArray",
     "NumpyArrayInitializer", "Orthogonal", "TruncatedNormal", "Uniform",
     "Xavier",
 ]
-
-
-class Initializer(Shown):
-    """Appends the op that initialises a variable to its program."""
-
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
-        self._append(var)
-
-    def _append(self, var: Variable) -> None:
-        raise NotImplementedError
-
-    @staticmethod
-    def _fill(op: str, var: Variable, **attrs: Any) -> None:
-        attrs |= {"shape": list(var.shape or ()), "dtype": var.dtype}
-        var.program.append_op(op, outputs={"Out": var}, attrs=attrs)
 
 
 @checked

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _core, executor, framework
+from . import _core, executor
 from .elsewhere import missing
-from .framework import Program
+from .program import Program
 from .saved_settings import settings_of, take_settings
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def save_params(
         NotFoundError: the file cannot be created.
         ResourceExhaustedError: it cannot be written; the disk may be full.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     _core._save_parameters(path, program, scope)
 
 
@@ -84,8 +83,7 @@ def load_params(
             has nothing in common with this one, or a variable of another dtype
             or shape.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     loaded = _core._load_parameters(path, program, scope, bool(partial))
     return LoadedParams(*loaded)
 

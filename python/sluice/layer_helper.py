@@ -4,104 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from . import _core, framework, unique_name
+from . import _core, unique_name
+from .defaults import default_main_program, default_startup_program
 from .display import Shown
-from .elsewhere import checked
-from .errors import InvalidArgumentError
-from .feed_values import finite
-from .framework import Variable
-from .initializer import Constant, Initializer, Xavier
+from .errors import argument_error
+from .initializer import Constant, Xavier
+from .param_attr import Initializer, ParamAttr
+from .program import Program
+from .variable import Variable
 
 __all__ = ["LayerHelper", "ParamAttr"]
-
-
-@checked
-@dataclass
-class ParamAttr:
-    """How to create a parameter.
-
-    Attributes:
-        name: its name; layers with the same name share it.
-        initializer: its initial values; the layer's default if None.
-        learning_rate: a factor of the optimizer's learning rate.
-        regularizer: its decay, instead of the optimizer's; see
-            :mod:`sluice.regularizer`.
-        trainable: whether it gets a gradient.
-        gradient_clip: its clip, instead of the optimizer's; see
-            :mod:`sluice.clip`.
-        do_model_average: whether ModelAverage and ExponentialMovingAverage
-            average it.
-
-    A parameter that layers share keeps the attributes of the first of them.
-    Files of programs have them, without name and initializer.
-
-    Raises:
-        InvalidArgumentError: an attribute is of another kind, or the learning
-            rate negative.
-    """
-
-    name: str | None = None
-    initializer: Initializer | None = None
-    learning_rate: float = 1.0
-    regularizer: Any = None
-    trainable: bool = True
-    gradient_clip: Any = None
-    do_model_average: bool = True
-
-    def __post_init__(self) -> None:
-        from .clip import _Clip
-        from .regularizer import _Decay
-
-        self.learning_rate = finite(
-            "ParamAttr: learning_rate", self.learning_rate
-        )
-        for what, kind, wanted in (
-            ("learning_rate", float, "at least 0"),
-            ("trainable", bool, "True or False"),
-            ("do_model_average", bool, "True or False"),
-            ("regularizer", _Decay, "one of sluice.regularizer"),
-            ("gradient_clip", _Clip, "one of sluice.clip"),
-        ):
-            value = getattr(self, what)
-            known = value is None and what in ("regularizer", "gradient_clip")
-            known = known or isinstance(value, kind)
-            if not known or (kind is float and value < 0):
-                raise InvalidArgumentError(
-                    f"ParamAttr: {what} must be {wanted}, got "
-                    f"{_core._shown(value)}{framework.created()}",
-                    "python.param_attr_value",
-                )
-
-    @classmethod
-    def of(cls, value: Any) -> ParamAttr | None:
-        """Convert ``value`` (None, a name, an initializer, True, False or an
-        attribute) to an attribute; None for False, which means no parameter.
-        """
-        if value is False:
-            return None
-        if value is None or value is True:
-            return cls()
-        if isinstance(value, str):
-            return cls(name=value)
-        if isinstance(value, Initializer):
-            return cls(initializer=value)
-        if isinstance(value, cls):
-            return value
-        raise InvalidArgumentError(
-            "param_attr or bias_attr: expected a ParamAttr, an initializer, a "
-            f"name or False, got {_core._shown(value)}{framework.created()}",
-            "python.param_attr",
-        )
-
-    @classmethod
-    def _to_attr(cls, value: Any) -> Any:
-        """:meth:`of`, as Fluid has it: False stays, and lists are taken."""
-        if isinstance(value, (list, tuple)):
-            return [cls._to_attr(each) for each in value]
-        return False if value is False else cls.of(value)
 
 
 class LayerHelper(Shown):
@@ -122,11 +36,11 @@ class LayerHelper(Shown):
         self,
         layer_type: str,
         name: str | None = None,
-        program: framework.Program | None = None,
+        program: Program | None = None,
     ) -> None:
         self.name = name or unique_name.generate(layer_type)
-        self.main_program = program or framework.default_main_program()
-        self.startup_program = framework.default_startup_program()
+        self.main_program = program or default_main_program()
+        self.startup_program = default_startup_program()
 
     def create_parameter(
         self,
@@ -184,10 +98,9 @@ class LayerHelper(Shown):
         if known and (
             list(var.shape or ()) != list(shape) or var.dtype != dtype
         ):
-            raise InvalidArgumentError(
+            raise argument_error(
                 f"parameter {name} is {var.dtype} {list(var.shape or ())}; it "
-                f"cannot be shared as {dtype} "
-                f"{list(shape)}{framework.created()}",
+                f"cannot be shared as {dtype} {list(shape)}",
                 "python.shared_parameter",
             )
         if stop_gradient:
@@ -232,9 +145,9 @@ class LayerHelper(Shown):
         except TypeError:
             known = -1
         if known < 0:
-            raise InvalidArgumentError(
+            raise argument_error(
                 f"parameter {name} needs a shape that is known, got "
-                f"{_core._shown(list(shape))}{framework.created()}",
+                f"{_core._shown(list(shape))}",
                 "python.parameter_shape",
             )
         return known

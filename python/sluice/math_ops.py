@@ -47,6 +47,12 @@ class VariableMath:
             return NotImplemented
         return self._append(type, {"X": self, "Y": other})
 
+    def _as(self, dtype: Any) -> Any:
+        """This variable as another dtype; itself if it has it."""
+        if self.dtype == dtype:  # type: ignore[attr-defined]
+            return self
+        return self._append("cast", {"X": self}, dtype=dtype)
+
     def _operand(self, other: Any) -> Any:
         """Convert an integer that a float (for scale) may not represent."""
         if not isinstance(other, numbers.Integral) or abs(int(other)) <= 2**53:
@@ -136,11 +142,6 @@ class VariableMath:
         logical = self.dtype == "bool"  # type: ignore[attr-defined]
         op = "logical_not" if logical else "bitwise_not"
         return self._append(op, {"X": self})
-
-    def __getitem__(self, key: Any) -> Any:
-        from .indexing import item
-
-        return item(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError(

@@ -10,7 +10,7 @@ from . import _core
 from .display import Shown
 from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
-from .framework import positive
+from .feed_values import positive
 
 __all__ = [
     "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance",

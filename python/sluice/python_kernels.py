@@ -494,38 +494,44 @@ def py_func_op(
 
     floats = [i for i, t in enumerate(inputs) if t.is_floating]
     if backward is not None and floats:
-        given = [
-            (name, dtype, skip)
-            for (name, dtype, _), skip in zip(xs, skipped, strict=True)
-        ]
-        given += [(name, dtype, False) for name, dtype, *_ in specs]
-        given += [(f"{name}@GRAD", dtype, False) for name, dtype, *_ in specs]
-        grads = [(f"X{i}@GRAD", xs[i][1], f"X{i}", []) for i in floats]
-
-        def gradients(*arrays: Any) -> Any:
-            kept = [
-                array
-                for array, (*_, skip) in zip(arrays, given, strict=True)
-                if not skip
-            ]
-            result = backward(*kept)
-            results = result if isinstance(result, (tuple, list)) else [result]
-            if len(results) != len(xs):
-                raise BadOutput(
-                    f"returned {len(results)} gradients, expected one for each "
-                    f"of {len(xs)} inputs"
-                )
-            chosen = tuple(results[i] for i in floats)
-            return chosen if len(chosen) > 1 else chosen[0]
-
-        named = getattr(backward, "__name__", type(backward).__name__)
-        text = f"Calls the Python function {named}."
-        _core._add_py_func(f"{op}_grad", text, given, grads, False)
-        kernel(f"{op}_grad", variant="python")(gradients)
+        reads = [(x[0], x[1], s) for x, s in zip(xs, skipped, strict=True)]
+        _add_py_func_grad(f"{op}_grad", backward, reads, specs, floats)
     _core._add_py_func(op, doc, xs, specs, f"{op}_grad" in _core._op_names())
     kernel(op, variant="python")(forward)
     _py_funcs[key] = op
     return op
+
+
+def _add_py_func_grad(
+    op: str,
+    backward: Callable[..., Any],
+    xs: list[tuple[str, str, bool]],
+    specs: list[tuple[str, str, str, list[int]]],
+    floats: list[int],
+) -> None:
+    """Add the op that calls ``backward``: the gradient of the inputs ``xs``,
+    each a name, a dtype and whether it is skipped, with indices ``floats``.
+    """
+    given = [*xs, *((name, dtype, False) for name, dtype, *_ in specs)]
+    given += [(f"{name}@GRAD", dtype, False) for name, dtype, *_ in specs]
+    grads = [(f"X{i}@GRAD", xs[i][1], f"X{i}", []) for i in floats]
+
+    def gradients(*arrays: Any) -> Any:
+        pairs = zip(arrays, given, strict=True)
+        result = backward(*(array for array, (*_, skip) in pairs if not skip))
+        results = result if isinstance(result, (tuple, list)) else [result]
+        if len(results) != len(xs):
+            raise BadOutput(
+                f"returned {len(results)} gradients, expected one for each "
+                f"of {len(xs)} inputs"
+            )
+        chosen = tuple(results[i] for i in floats)
+        return chosen if len(chosen) > 1 else chosen[0]
+
+    name = getattr(backward, "__name__", type(backward).__name__)
+    text = f"Calls the Python function {name}."
+    _core._add_py_func(op, text, given, grads, False)
+    kernel(op, variant="python")(gradients)
 
 
 def _py_func_output(i: int, spec: Any) -> tuple[str, str, str, list[int]]:

@@ -8,17 +8,17 @@ apart from the gradient.
 
 from __future__ import annotations
 
-from .display import Shown
 from .elsewhere import checked, help_with_names
 from .feed_values import finite
-from .framework import Variable
+from .param_attr import WeightDecay
 from .sparse import to_dense
+from .variable import Variable
 
 __all__ = ["L1Decay", "L2Decay"]
 
 
 @checked
-class _Decay(Shown):
+class _Decay(WeightDecay):
     def __init__(self, regularization_coeff: float = 0.0) -> None:
         what = f"{type(self).__name__}: regularization_coeff"
         self.regularization_coeff = finite(what, regularization_coeff)

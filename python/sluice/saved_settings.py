@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core, clip, regularizer
 from .errors import DataLossError, InvalidArgumentError
-from .framework import Program
-from .layer_helper import ParamAttr
+from .param_attr import ErrorClip, ParamAttr
+
+if TYPE_CHECKING:
+    from .program import Program
 
 # The files have the names of the classes and of their arguments, which are also
 # their attributes.
@@ -94,7 +96,7 @@ def _take(program: Program, name: str, values: dict[str, Any]) -> None:
     if unknown := sorted(set(values) - set(_PLAIN)):
         raise TypeError(f"this version has no setting {', '.join(unknown)}")
     limits = parts.pop("error_clip", None)
-    if isinstance(limits, clip.ErrorClipByValue):
+    if isinstance(limits, ErrorClip):
         program._error_clips[name] = limits
     elif limits is not None:
         raise TypeError(f"error_clip cannot be {limits}")

@@ -6,7 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _core, framework
+import numpy as np
+
+from . import _core
+from .program import by_name
 
 __all__ = [
     "Kernel", "kernels", "load_kernel_library", "load_op_library", "run_op",
@@ -57,11 +60,9 @@ def run_op(
     Raises:
         SluiceError: what appending and running the op raises.
     """
-    import numpy as np
-
     schema = _core._schema(op)
-    inputs = framework._mapping(op, "inputs", inputs)
-    attrs = framework._mapping(op, "attrs", attrs)
+    inputs = by_name(op, "inputs", inputs)
+    attrs = by_name(op, "attrs", attrs)
     variadic = {a["name"] for a in schema["inputs"] if a["variadic"]}
     pairs = []
     for argument, value in inputs.items():

@@ -36,18 +36,9 @@ def source_name(file: str) -> str:
 
 def answer(error: BaseException) -> BaseException:
     """Mark an error as an answer to the user, as every SluiceError is."""
+    error._is_answer = True  # type: ignore[attr-defined]
     error._render_traceback_ = lambda: render(error)  # type: ignore[attr-defined]
     return error
-
-
-def _is_answer(error: BaseException) -> bool:
-    """Whether it is no mistake of Sluice, whose frames somebody needs."""
-    from .errors import InternalError
-
-    found_nan = ("run.not_finite", "run.nan_given")
-    return hasattr(error, "_render_traceback_") and (
-        not isinstance(error, InternalError) or error.check_id in found_nan
-    )
 
 
 def is_users(file: str) -> bool:
@@ -82,7 +73,8 @@ def created() -> str:
 
 def without_own_frames(error: BaseException) -> None:
     """Leave this package's frames out of the tracebacks of an error."""
-    if os.environ.get("SLUICE_FULL_TRACEBACK") == "1" or not _is_answer(error):
+    wants_all = os.environ.get("SLUICE_FULL_TRACEBACK") == "1"
+    if wants_all or not getattr(error, "_is_answer", False):
         return
     frames: list[TracebackType] = []
     trace = error.__traceback__

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _core, executor, framework
+from . import _core, executor
 from .errors import (
     DataLossError,
     InvalidArgumentError,
     NotFoundError,
     SluiceError,
 )
-from .framework import Program, positive
+from .feed_values import natural, positive
+from .program import Program
+from .variable import Variable
 
 if TYPE_CHECKING:
     from .reader import DataLoader
@@ -86,10 +88,7 @@ def save_checkpoint(
         NotFoundError: the folder or the file cannot be made.
         ResourceExhaustedError: it cannot be written; the disk may be full.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
-    from .reader.samplers import natural
-
+    program, scope = executor.program_and_scope(program, scope)
     step = natural("save_checkpoint: step", step)
     keep = positive("save_checkpoint: keep", keep)
     state = {
@@ -111,15 +110,7 @@ def save_checkpoint(
             "that checkpoints need for themselves; expected another one",
             "checkpoint.reserved_name",
         )
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NotFoundError(
-            f"save_checkpoint: cannot make the folder {folder}: "
-            f"{error.strerror}",
-            "checkpoint.folder",
-        ) from error
+    folder = _made_folder(folder)
     path = folder / f"step-{step:09d}.safetensors"
     saved = _subset(program, {v.name for v in _persistables(program)})
     saved.persistable(_STATE, [len(text)], "uint8")
@@ -141,6 +132,18 @@ def save_checkpoint(
         with contextlib.suppress(OSError):
             old.unlink()
     return str(path)
+
+
+def _made_folder(folder: str | os.PathLike[str]) -> Path:
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotFoundError(
+            f"save_checkpoint: cannot make the folder {folder}: "
+            f"{error.strerror}",
+            "checkpoint.folder",
+        ) from error
+    return Path(folder)
 
 
 def load_checkpoint(
@@ -175,8 +178,7 @@ def load_checkpoint(
             ``strict``, or none in common; names some. Or the state is of
             another loader.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     path = Path(path)
     files: list[Path] = []
     if path.is_dir() or path.suffix != ".safetensors":
@@ -248,7 +250,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found, key=lambda p: int(p.name[5:].partition(".")[0]))
 
 
-def _persistables(program: Program) -> list[framework.Variable]:
+def _persistables(program: Program) -> list[Variable]:
     return [v for v in program.list_vars() if v.persistable]
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .display import cut, printable, shape_text
 from .elsewhere import help_with_attributes
+from .errors import argument_error
+from .indexing import item
 from .math_ops import VariableMath
+from .param_attr import ErrorClip, ParamAttr
 
 if TYPE_CHECKING:
-    from .framework import Program
+    from .program import Program
 
 
 class Variable(VariableMath):
@@ -33,8 +38,6 @@ class Variable(VariableMath):
 
     def _attr(self) -> Any:
         """The ParamAttr that it was created with, or the default one."""
-        from .layer_helper import ParamAttr
-
         return self.program._param_attrs.get(self.name) or ParamAttr()
 
     @property
@@ -46,9 +49,24 @@ class Variable(VariableMath):
 
     @error_clip.setter
     def error_clip(self, clip: Any) -> None:
-        from .clip import _set_error_clip
-
-        _set_error_clip(self, clip)
+        clips = self.program._error_clips
+        if clip is None:
+            clips.pop(self.name, None)
+            return
+        if not isinstance(clip, ErrorClip):
+            raise argument_error(
+                f"{self.name}: error_clip must be a "
+                "sluice.clip.ErrorClipByValue or None, got "
+                f"{_core._shown(clip)}",
+                "python.error_clip",
+            )
+        if not self.dtype.is_floating:
+            raise argument_error(
+                f"{self.name}: error_clip limits a gradient, which only floats "
+                f"have; the variable is {self.dtype}",
+                "python.error_clip_dtype",
+            )
+        clips[self.name] = clip
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:
@@ -68,8 +86,7 @@ class Variable(VariableMath):
     @property
     def offsets(self) -> Variable | None:
         """The variable of the offsets that cut its rows into sequences."""
-        name = self._desc()["offsets"]
-        return Variable(self.program, name) if name else None
+        return self._related("offsets")
 
     @property
     def rows(self) -> Variable | None:
@@ -78,7 +95,10 @@ class Variable(VariableMath):
         They are int64, -1 for none, and several may be equal: their rows of the
         gradient are added up. None for other variables.
         """
-        name = self._desc()["rows"]
+        return self._related("rows")
+
+    def _related(self, what: str) -> Variable | None:
+        name = self._desc()[what]
         return Variable(self.program, name) if name else None
 
     @property
@@ -107,14 +127,26 @@ class Variable(VariableMath):
         self.program._set_stop_gradient(self.name, stop)
 
     def __repr__(self) -> str:
-        from .display import printable, variable_text
-
-        return printable(f"<{variable_text(self)}>")
+        desc = self._desc()
+        kept = desc["stop_gradient"] or not desc["dtype"].is_floating
+        kinds = {
+            "is_data": ", fed",
+            "persistable": ", kept in the scope" if kept else ", parameter",
+        }
+        kind = next((text for key, text in kinds.items() if desc[key]), "")
+        file, line = self.program._made_at(self.name)
+        cell = file.startswith("cell ")
+        at = f"in {file}, line" if cell else f"at {file.rpartition('/')[2]}:"
+        made = f", made {at}{' ' * cell}{line}" if file else ""
+        return printable(
+            f"<Variable {cut(self.name, 100)}: {desc['dtype']} "
+            f"{shape_text(desc['shape'])}{kind}{made}>"
+        )
 
     def _repr_html_(self) -> str:
-        from .display import variable_html
+        return f"<code>{html.escape(repr(self))}</code>"
 
-        return variable_html(self)
+    __getitem__ = item
 
     def __array__(self, *_: Any, **__: Any) -> None:
         raise TypeError(f"{self!r} has no value: fetch it with Executor.run")
@@ -128,3 +160,27 @@ class Variable(VariableMath):
 
 
 help_with_attributes(Variable)
+
+
+def require_variable(what: str, value: Any) -> Variable:
+    """Return ``value``, or raise InvalidArgumentError, naming ``what``."""
+    if isinstance(value, Variable):
+        return value
+    raise argument_error(
+        f"{what}: expected a variable, got "
+        f"{_core._shown(value)}{instead_of_variable(value)}",
+        "python.variable",
+    )
+
+
+def instead_of_variable(value: Any) -> str:
+    """Advice for a value that is no variable; "" if none."""
+    if isinstance(value, str):
+        return "; program.var(name) is the variable of that name"
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(each, Variable) for each in value
+    ):
+        return "; several are made one by sl.layers.concat or sl.layers.sum"
+    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+        return "; arrays are fed: declare sl.data(name, shape, dtype)"
+    return ""

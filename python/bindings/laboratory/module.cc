@@ -13,5 +13,5 @@ NB_MODULE(_lab, m) {
   BindVerifying(m);
   BindBisect(m);
   BindPrediction(m);
-  nb::module_::import_("sluice.display").attr("equip")(m);
+  nb::module_::import_("sluice.show.objects").attr("equip")(m);
 }

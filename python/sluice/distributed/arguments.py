@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import InvalidArgumentError
-from ..framework import Program
+from ..program import Program
 
 
 def check_path(what: str, path: Any) -> None:
@@ -22,23 +22,18 @@ def check_path(what: str, path: Any) -> None:
         )
 
 
-def check_program(what: str, program: Any) -> None:
-    """Raise InvalidArgumentError unless it is a program."""
-    if not isinstance(program, Program):
-        raise InvalidArgumentError(
-            f"{what}: program is {_core._shown(program)}; expected a "
-            "sluice.Program",
-            "distributed.program",
-        )
-
-
-def check_scope(what: str, scope: Any) -> None:
-    """Raise InvalidArgumentError unless it is a scope."""
-    if not isinstance(scope, _core.Scope):
-        raise InvalidArgumentError(
-            f"{what}: scope is {_core._shown(scope)}; expected a sluice.Scope",
-            "distributed.scope",
-        )
+def check_owners(what: str, program: Any, scope: Any) -> None:
+    """Raise InvalidArgumentError unless they are a program and a scope."""
+    for name, value, kind in (
+        ("program", program, Program),
+        ("scope", scope, _core.Scope),
+    ):
+        if not isinstance(value, kind):
+            raise InvalidArgumentError(
+                f"{what}: {name} is {_core._shown(value)}; expected a "
+                f"sluice.{kind.__name__}",
+                f"distributed.{name}",
+            )
 
 
 def integer(value: Any) -> int | None:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import _core, executor, framework, io
+from .. import _core, executor, io
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..framework import Program
-from .arguments import check_path, check_program, check_scope, integer
+from ..program import Program
+from .arguments import check_owners, check_path, integer
 from .parameters import compare
-from .together import together
+from .together import ranks_by_value, together
 from .world import rank, size
 
 # Variables added to the persistables, int64 [1], because a safetensors file
@@ -66,25 +66,18 @@ def save_checkpoint(
 
         Each is raised on all ranks and names the failing ranks.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     what = "save_checkpoint"
 
     def check() -> int:
         check_path(what, path)
-        check_program(what, program)
-        check_scope(what, scope)
+        check_owners(what, program, scope)
         return _checked_step(step)
 
     steps = together(what, check)
     if len(set(steps)) > 1:
-        by_step: dict[int, list[int]] = {}
-        for number, each in enumerate(steps):
-            by_step.setdefault(each, []).append(number)
-        where = ", ".join(
-            f"{each} on {_core._name_ranks(ranks)}"
-            for each, ranks in by_step.items()
-        )
+        by_step = ranks_by_value(dict(enumerate(steps)))
+        where = ", ".join(f"{each} on {ranks}" for each, ranks in by_step)
         raise InvalidArgumentError(
             f"save_checkpoint: step is {where}; expected the same on all ranks",
             "distributed.step",
@@ -136,15 +129,13 @@ def load_checkpoint(
 
         Each is raised on all ranks and names the failing ranks.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     what = "load_checkpoint"
     loaded = _core.Scope()
 
     def read() -> Checkpoint | None:
         check_path(what, path)
-        check_program(what, program)
-        check_scope(what, scope)
+        check_owners(what, program, scope)
         if rank() != 0:
             return None
         try:
@@ -187,8 +178,7 @@ def broadcast_parameters(
         InvalidArgumentError: ``program`` is not a program.
     """
     _core._require_joined("broadcast_parameters")
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     _core._broadcast_parameters("broadcast_parameters", program, scope, scope)
 
 

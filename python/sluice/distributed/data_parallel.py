@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .. import _core, framework
+from .. import _core
+from ..backward import backward_arguments
 from ..display import Shown
 from ..elsewhere import checked
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..framework import Program, Variable, caller_location
 from ..optimizer import Optimizer
+from ..program import Program
+from ..tracebacks import caller_location
+from ..variable import Variable
 
 
 @checked
@@ -96,9 +99,7 @@ class DataParallel(Shown):
                 not a power of 2 or not a multiple of the number of ranks.
             FailedPreconditionError: :func:`init` was not called.
         """
-        arguments = framework.backward_arguments(
-            loss, parameter_list, no_grad_set
-        )
+        arguments = backward_arguments(loss, parameter_list, no_grad_set)
         program = loss.program
         names, mean = _core._append_data_parallel(
             program,

@@ -6,11 +6,11 @@ import zlib
 
 import numpy as np
 
-from .. import _core, executor, framework
+from .. import _core, executor
 from ..errors import FailedPreconditionError
-from ..framework import Program
-from .arguments import check_program, check_scope
-from .together import together
+from ..program import Program
+from .arguments import check_owners
+from .together import ranks_by_value, together
 
 _NAMED = 5  # number of variables in a message
 
@@ -37,8 +37,7 @@ def check_parameters(
             that differ, with the ranks; or a rank calls another function.
         InvalidArgumentError: an argument has a wrong class.
     """
-    program = framework.default_main_program() if program is None else program
-    scope = executor.global_scope() if scope is None else scope
+    program, scope = executor.program_and_scope(program, scope)
     compare("check_parameters", program, scope)
 
 
@@ -48,15 +47,11 @@ def compare(what: str, program: Program, scope: _core.Scope) -> None:
     names = dict.fromkeys(name for of_rank in found for name in of_rank)
     lines = []
     for name in names:
-        by_value: dict[str, list[int]] = {}
-        for rank, of_rank in enumerate(found):
-            if name in of_rank:
-                by_value.setdefault(of_rank[name], []).append(rank)
+        by_value = ranks_by_value(
+            {r: own[name] for r, own in enumerate(found) if name in own}
+        )
         if len(by_value) > 1:
-            values = "; ".join(
-                f"{_core._name_ranks(ranks)}: {value}"
-                for value, ranks in by_value.items()
-            )
+            values = "; ".join(f"{ranks}: {value}" for value, ranks in by_value)
             lines.append(f"\n  {name}: {values}")
     if not lines:
         return
@@ -73,8 +68,7 @@ def _checksums(
     what: str, program: Program, scope: _core.Scope
 ) -> dict[str, str]:
     """Dtype, shape and checksum of each variable that has a value."""
-    check_program(what, program)
-    check_scope(what, scope)
+    check_owners(what, program, scope)
     found = {}
     for name in _core._same_on_ranks(program):
         tensor = scope.find_var(name)

@@ -9,7 +9,7 @@ import platform
 import zlib
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _core
 from ..errors import InvalidArgumentError, NotFoundError
@@ -135,13 +135,12 @@ def _write(path: Path, trace: dict[str, Any]) -> None:
         ) from error
 
 
-class _Clock:
+class _Clock(NamedTuple):
     """A rank's clock, relative to that of rank 0."""
 
-    def __init__(self, host: str, offset: int, error: int) -> None:
-        self.host = host
-        self.offset = offset  # nanoseconds ahead of rank 0
-        self.error = error  # upper bound, in nanoseconds
+    host: str
+    offset: int  # nanoseconds ahead of rank 0
+    error: int  # upper bound, in nanoseconds
 
     def process_name(self, number: int) -> str:
         name = f"rank {number} on {self.host}"

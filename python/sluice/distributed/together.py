@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _core, errors
@@ -54,6 +54,14 @@ def together(
     return [answer["result"] for answer in answers]
 
 
+def ranks_by_value(values: Mapping[int, Any]) -> list[tuple[Any, str]]:
+    """Each value once, with the names of the ranks that have it."""
+    ranks: dict[Any, list[int]] = {}
+    for rank, value in values.items():
+        ranks.setdefault(value, []).append(rank)
+    return [(value, _core._name_ranks(own)) for value, own in ranks.items()]
+
+
 def _described(error: Exception | None) -> dict[str, str] | None:
     if error is None:
         return None
@@ -78,14 +86,11 @@ def text_of(error: BaseException) -> str:
 
 
 def _of_ranks(what: str, failed: dict[int, dict[str, str]]) -> SluiceError:
-    by_message: dict[str, list[int]] = {}
-    for rank, error in failed.items():
-        message = error["message"].removeprefix(f"{what}: ")
-        by_message.setdefault(message, []).append(rank)
-    lines = [
-        f"{_core._name_ranks(ranks)}: {message}"
-        for message, ranks in by_message.items()
-    ]
+    messages = {
+        rank: error["message"].removeprefix(f"{what}: ")
+        for rank, error in failed.items()
+    }
+    lines = [f"{ranks}: {each}" for each, ranks in ranks_by_value(messages)]
     text = f"{what}: " + "\n".join(lines)
     first = next(iter(failed.values()))
     if first["type"] not in errors.__all__:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sluice as sl
-from sluice import _lab, display
+from sluice import _lab
+from sluice.program import unread
 
 from . import arguments, programs, text
 from .kernel_sets import kernel_set
@@ -71,7 +72,7 @@ def bisect(
     return _lab._bisect(
         program,
         feed,
-        display.unread(program) if fetch_list is None else fetch_list,
+        unread(program) if fetch_list is None else fetch_list,
         kernel_set(a),
         kernel_set(b),
         sl.CPUPlace() if place is None else place,

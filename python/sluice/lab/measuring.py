@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sluice import _core, _lab, display, executor
+from sluice import _core, _lab, executor
 from sluice.errors import InvalidArgumentError
-from sluice.framework import Program
+from sluice.program import Program, unread
 
 Progress = Callable[[int, int, str], Any]
 
@@ -64,7 +64,7 @@ def tune(
             f"{type(budget).__name__}",
             "tune.budget",
         )
-    fetches = display.unread(program) if fetch_list is None else fetch_list
+    fetches = unread(program) if fetch_list is None else fetch_list
     with _progress(progress) as call:
         return _lab._tune(
             executor.Executor(place),

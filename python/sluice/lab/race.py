@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import sluice as sl
-from sluice import display
+from sluice.program import unread
 
 from . import text
 from .one_op import find_dtype, find_op, one_op, shape_texts
@@ -144,7 +144,7 @@ def _enough(program: sl.Program, feed: Mapping[str, Any], place: Any) -> float:
     From predicted times: comparisons take 3 calls, a race 8, and the reference
     4 calls in float64.
     """
-    plan = sl.Executor(place).prepare(program, feed, display.unread(program))
+    plan = sl.Executor(place).prepare(program, feed, unread(program))
     seconds = 0.0
     for candidate in json.loads(plan.explain_json())["ops"][0]["candidates"]:
         if not candidate["refusal"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import textwrap
@@ -12,6 +11,7 @@ from sluice import _lab
 from sluice.display import counted as count  # noqa: F401
 from sluice.display import kernel_name as kernel  # noqa: F401
 from sluice.display import printable
+from sluice.show.explanation import screen
 
 WIDTH = 80
 _BOLD, _DIM, _RED = "1", "2", "31"
@@ -39,12 +39,6 @@ def table(rows: list[list[str]], align: Callable[[str, int], str]) -> list[str]:
     return ["  ".join(map(align, row, widths)).rstrip() for row in rows]
 
 
-def coloured() -> bool:
-    """Whether standard output is a terminal, and NO_COLOR is not set."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
-
-
 def doing(what: str) -> None:
     """Say on standard error what takes its time."""
     print(f"{what} ...", file=sys.stderr, flush=True)
@@ -56,7 +50,7 @@ def show(text: object, bold: str = "", dim: str = "") -> None:
     What matches the patterns is bold or dim, and what is wrong is red.
     """
     said = str(text).rstrip("\n")
-    if coloured():
+    if screen()[1]:
         wrong = r"\b(?:WRONG|DIFFERS?|FAIL|REFUSED)\b"
         for pattern, style in ((dim, _DIM), (bold, _BOLD), (wrong, _RED)):
             if pattern:

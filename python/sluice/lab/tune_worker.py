@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 import sluice as sl
-from sluice import _lab, display
+from sluice import _lab
+from sluice.program import unread
 
 from . import programs, text, worker
 from .records import kept
@@ -131,7 +132,7 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
         sl.set_num_threads(job["threads"])
     fetches = program.fetch_list
     if fetches is None:
-        fetches = display.unread(program.program)
+        fetches = unread(program.program)
     say("loaded")
     with sl.kernel_hints(job["hints"]):
         result = _lab._tune(

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sluice as sl
-from sluice import _lab, display
+from sluice import _lab
 from sluice.errors import InvalidArgumentError
+from sluice.program import unread
 
 from . import arguments, programs, text
 
@@ -102,7 +103,7 @@ def what_if(
     return _lab._what_if(
         program,
         feed,
-        display.unread(program) if fetch_list is None else fetch_list,
+        unread(program) if fetch_list is None else fetch_list,
         sl.global_scope() if scope is None else scope,
         list(devices),
         [

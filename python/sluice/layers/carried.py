@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError
-from ..framework import Variable, created, require_variable
+from ..errors import argument_error
+from ..variable import Variable, require_variable
 from .tensor_array import TensorArray, _filled
 
 Value = Variable | TensorArray
@@ -26,9 +26,9 @@ def values_of(what: str, value: Any) -> list[Value]:
 def same_count(what: str, got: int, expected: int) -> None:
     """Raise unless both are equal."""
     if got != expected:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"{what}: expected {expected}, one for each variable that is "
-            f"carried on, got {got}{created()}",
+            f"carried on, got {got}",
             "python.block_count",
         )
 
@@ -44,10 +44,10 @@ def step_of(layer: str, fn: Callable[..., Any], *given: list[Any]) -> Any:
         made = cause = error
     if isinstance(made, (list, tuple)) and len(made) == 2:
         return made
-    raise InvalidArgumentError(
+    raise argument_error(
         f"{layer}: fn gets lists of {len(given[0])} and {len(given[1])}, for "
         "init and xs, and must return two, the next carried variables and what "
-        f"to collect, as [state], []; got {_core._shown(made)}{created()}",
+        f"to collect, as [state], []; got {_core._shown(made)}",
         "python.scan_fn",
     ) from cause
 
@@ -115,15 +115,15 @@ class Carried:
             if isinstance(value, TensorArray) != array or (
                 len(parts) != len(places)
             ):
-                raise InvalidArgumentError(
+                raise argument_error(
                     f"{what}: number {i} is {_kind(value)}; expected "
-                    f"{_kind(first)}, as {first!r} is{created()}",
+                    f"{_kind(first)}, as {first!r} is",
                     "python.block_kind",
                 )
             if array and value.capacity != first.capacity:
-                raise InvalidArgumentError(
+                raise argument_error(
                     f"{what}: number {i} is {value!r}; expected the capacity "
-                    f"of {first!r}{created()}",
+                    f"of {first!r}",
                     "python.block_capacity",
                 )
             found += parts
@@ -133,9 +133,9 @@ class Carried:
             if not _agree(before.shape, after.shape):
                 like = f"{first.name} has; shapes= says which sizes change"
                 like = like if "while" in what else f"init[{at}] has"
-                raise InvalidArgumentError(
+                raise argument_error(
                     f"{what}: {after.name} has shape {list(after.shape)}, "
-                    f"expected {list(before.shape)} as {like}{created()}",
+                    f"expected {list(before.shape)} as {like}",
                     "python.carried_shape",
                 )
         return found

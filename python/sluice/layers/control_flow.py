@@ -6,14 +6,10 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..errors import InvalidArgumentError
-from ..framework import (
-    Program,
-    Variable,
-    created,
-    default_main_program,
-    require_variable,
-)
+from ..defaults import default_main_program
+from ..errors import argument_error
+from ..program import Program
+from ..variable import Variable, require_variable
 from .carried import Carried, same_count, step_of, values_of
 from .tensor_array import TensorArray
 
@@ -219,9 +215,8 @@ def scan(
     first = Carried("scan: init", values_of("scan: init", init))
     sequences = _list("scan: xs", xs)
     if not sequences:
-        raise InvalidArgumentError(
-            f"scan: xs is empty; expected a sequence{created()}",
-            "python.scan_xs",
+        raise argument_error(
+            "scan: xs is empty; expected a sequence", "python.scan_xs"
         )
     program = sequences[0].program
     with _new_blocks(program):

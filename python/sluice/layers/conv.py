@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InvalidArgumentError
-from ..framework import Variable, created, positive, require_variable
+from ..errors import argument_error
+from ..feed_values import positive
 from ..initializer import Normal
 from ..layer_helper import LayerHelper
-from .shapes import Pair, channels_of, size_list
+from ..variable import Variable, require_variable
+from .helpers import Pair, channels_of, make, size_list
 
 __all__ = [
     "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "pool2d",
@@ -199,9 +200,9 @@ def _convolution(
 
 def _divided(layer: str, groups: int, channels: int, what: str) -> None:
     if channels % groups != 0:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"{layer}: {channels} {what} cannot be divided into {groups} "
-            f"groups{created()}",
+            "groups",
             "python.groups",
         )
 
@@ -220,9 +221,8 @@ def _window(
     shape = shape[1:-1] if attrs.get("data_format") == "NHWC" else shape[2:]
     dims, pads = len(shape), attrs["paddings"]
     if filter_size is None and output_size is None:
-        raise InvalidArgumentError(
-            f"{layer}: expected filter_size or output_size, got neither"
-            f"{created()}",
+        raise argument_error(
+            f"{layer}: expected filter_size or output_size, got neither",
             "python.transposed_size",
         )
     window, output, strides, dilations = (
@@ -241,9 +241,9 @@ def _window(
     attrs["output_padding"] = added = []
     for i, (size, wanted) in enumerate(zip(shape, output, strict=True)):
         if size is None:
-            raise InvalidArgumentError(
+            raise argument_error(
                 f"{layer}: output_size needs an input of known sizes, got "
-                f"{input!r}{created()}",
+                f"{input!r}",
                 "python.transposed_input",
             )
         first = (size - 1) * strides[i] + 1 - both[i]
@@ -254,9 +254,8 @@ def _window(
             limits = f"from {least} to {least + strides[i] - 1}"
             if window[i] < 1:
                 limits = f"{first} or more"
-            raise InvalidArgumentError(
-                f"{layer}: output_size[{i}]: expected {limits}, got {wanted}"
-                f"{created()}",
+            raise argument_error(
+                f"{layer}: output_size[{i}]: expected {limits}, got {wanted}",
                 "python.transposed_size",
             )
         added.append(wanted - least)
@@ -292,14 +291,7 @@ def pool2d(
     Returns:
         The input's shape with H and W divided by the stride.
     """
-    return _pool(
-        "pool2d", input, (pool_size, pool_stride, pool_padding), name,
-        pooling_type=pool_type,
-        global_pooling=global_pooling,
-        ceil_mode=ceil_mode,
-        exclusive=exclusive,
-        data_format=data_format,
-    )  # fmt: skip
+    return _pool("pool2d", **locals())
 
 
 def pool3d(
@@ -323,39 +315,33 @@ def pool3d(
     Returns:
         The input's shape with D, H and W divided by the stride.
     """
-    if global_pooling:
-        volume = list(require_variable("pool3d: input", input).shape or ())[2:]
-        pool_size = size_list("pool3d: the input's volume", volume, 3)
-        pool_padding, dilation = 0, 1
-    return _pool(
-        "pool3d", input, (pool_size, pool_stride, pool_padding), name,
-        pooling_type=pool_type,
-        dilations=size_list("pool3d: dilation", dilation, 3),
-        ceil_mode=ceil_mode,
-        exclusive=exclusive,
-    )  # fmt: skip
+    return _pool("pool3d", **locals())
 
 
 def _pool(
     layer: str,
     input: Variable,
-    sizes: tuple[Pair, Pair | None, Pair],
+    pool_size: Pair,
+    pool_type: str,
+    pool_stride: Pair | None,
+    pool_padding: Pair,
     name: str | None,
     **attrs: Any,
 ) -> Variable:
     """Append pool2d or pool3d with size, stride and padding of its window."""
     require_variable(f"{layer}: input", input)
     dims = 2 if layer == "pool2d" else 3
-    size, stride, padding = sizes
-    window = size_list(f"{layer}: pool_size", size, dims)
-    attrs |= {
-        "ksize": window,
-        "strides": window
-        if stride is None
-        else size_list(f"{layer}: pool_stride", stride, dims),
-        "paddings": size_list(f"{layer}: pool_padding", padding, dims),
-    }
-    outputs = {"Out": name} if name else None
-    return input.program.append_op(layer, {"X": input}, outputs, attrs)["Out"]
-
-
+    if dims == 3:
+        dilation = attrs.pop("dilation")
+        if attrs.pop("global_pooling"):
+            volume = list(input.shape or ())[2:]
+            pool_size = size_list("pool3d: the input's volume", volume, 3)
+            pool_padding, dilation = 0, 1
+        attrs["dilations"] = size_list("pool3d: dilation", dilation, 3)
+    attrs["pooling_type"] = pool_type
+    attrs["ksize"] = size_list(f"{layer}: pool_size", pool_size, dims)
+    attrs["strides"] = attrs["ksize"]
+    if pool_stride is not None:
+        attrs["strides"] = size_list(f"{layer}: pool_stride", pool_stride, dims)
+    attrs["paddings"] = size_list(f"{layer}: pool_padding", pool_padding, dims)
+    return make(layer, {"X": input}, name, **attrs)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..errors import InvalidArgumentError
-from ..framework import Variable, created, positive, require_variable
+from ..errors import InvalidArgumentError, argument_error
+from ..feed_values import positive
 from ..layer_helper import LayerHelper, ParamAttr
+from ..variable import Variable, require_variable
 from . import ops
 from .carried import Carried, step_of
 from .control_flow import _block_data, _list, _names, _new_blocks, _unpacked
-from .making import make, number_like
+from .helpers import make, number_like
 from .recurrent import _part
 from .sequence import require_ragged
 from .tensor import zeros_like
@@ -285,9 +286,7 @@ def _bias(helper: LayerHelper, attr: Any, columns: int, x: Variable) -> Any:
 
 
 def _wrong(layer: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"{layer}: {what}{created()}", "python.dynamic_recurrent"
-    )
+    return argument_error(f"{layer}: {what}", "python.dynamic_recurrent")
 
 
 def _units_of(layer: str, x: Variable, size: int, gates: int) -> int:
@@ -367,20 +366,8 @@ def sequence_scan(
         InvalidArgumentError: ``xs`` is empty, not ragged or of different
             offsets, or ``fn`` returns other carried variables than it gets.
     """
-    rows = [
-        require_ragged("sequence_scan", x, "each of xs")
-        for x in _list("sequence_scan: xs", xs)
-    ]
-    if not rows:
-        raise _wrong("sequence_scan", "xs is empty; expected ragged rows")
+    rows = _cut_alike(_list("sequence_scan: xs", xs))
     like, program = rows[0], rows[0].program
-    for x in rows:
-        if x.offsets.name != like.offsets.name:  # type: ignore[union-attr]
-            raise _wrong(
-                "sequence_scan",
-                f"{x!r} is cut by other offsets than {like!r}; if they are "
-                f"equal, give it these by lod_reset",
-            )
     # At least one step, from which the loop knows its shapes.
     longest = make("sequence_longest", {"X": like})
     one = number_like(longest, 1.0)
@@ -433,6 +420,21 @@ def sequence_scan(
     return _unpacked(made, "Out"), collected
 
 
+def _cut_alike(xs: list[Variable]) -> list[Variable]:
+    """``xs``, which must be ragged rows of the same offsets."""
+    rows = [require_ragged("sequence_scan", x, "each of xs") for x in xs]
+    if not rows:
+        raise _wrong("sequence_scan", "xs is empty; expected ragged rows")
+    for x in rows:
+        if x.offsets.name != rows[0].offsets.name:  # type: ignore[union-attr]
+            raise _wrong(
+                "sequence_scan",
+                f"{x!r} is cut by other offsets than {rows[0]!r}; if they are "
+                f"equal, give it these by lod_reset",
+            )
+    return rows
+
+
 def _padded(x: Variable, longest: Variable, reverse: bool) -> dict[str, Any]:
     """Rows as [B, T, ...]. Not with zeros: 1 / x of padding would be infinite,
     and 0 times that in a gradient NaN.
@@ -453,14 +455,10 @@ def _start(i: int, value: Any, like: Variable, length: Variable) -> Variable:
         return value
     what = f"sequence_scan: init[{i}]"
     given = value if isinstance(value, (list, tuple)) else [value]
-    zero = make(
-        "fill_constant",
-        {},
-        program=like.program,
-        shape=[1, *(positive(what, size) for size in given)],
-        dtype=like.dtype if "float" in str(like.dtype) else "float32",
-        value=0.0,
-    )
+    sizes = [1, *(positive(what, size) for size in given)]
+    dtype = like.dtype if "float" in str(like.dtype) else "float32"
+    attrs = {"shape": sizes, "dtype": dtype, "value": 0.0}
+    zero = make("fill_constant", {}, None, like.program, **attrs)
     # A row for each sequence.
     none = make("less_than", {"X": length, "Y": number_like(length, 0.0)})
     return _where(none, zero, zero)

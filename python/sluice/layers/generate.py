@@ -221,6 +221,21 @@ def function_source(
     )
 
 
+def compiled(
+    schema: Schema, module: str, space: dict[str, Any], row: Row | None = None
+) -> Any:
+    """The function of an op, or of a layer of one op, which sees ``space``."""
+    source = "from __future__ import annotations\n"
+    if row is None:
+        source += outputs_source(schema)
+    source += function_source(schema, row=row)
+    name = schema["name"]
+    exec(compile(source, f"<sluice.layers.{name}>", "exec"), space)
+    function = space[snake_case(name)]
+    function.__module__ = module
+    return function
+
+
 def stub_source(
     schemas: list[Schema],
     rows: Mapping[str, Row] | None = None,

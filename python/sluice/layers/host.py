@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import python_kernels
-from ..framework import Variable, require_variable
-from .making import make
+from ..variable import Variable, require_variable
+from .helpers import make
 
 __all__ = ["Print", "py_func"]
 

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _core, unique_name
-from ..clip import _as
-from ..errors import InvalidArgumentError
-from ..feed_values import finite
-from ..framework import Variable, created, positive
+from ..errors import argument_error
+from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+from ..variable import Variable
 
 __all__ = ["linear_lr_warmup"]
 
@@ -83,9 +82,8 @@ def linear_lr_warmup(
     end = finite(f"{op}: end_lr", end_lr)
     steps = positive(f"{op}: warmup_steps", warmup_steps)
     if not start < end:
-        raise InvalidArgumentError(
-            f"{op}: start_lr must be below end_lr, got {start} and "
-            f"{end}{created()}",
+        raise argument_error(
+            f"{op}: start_lr must be below end_lr, got {start} and {end}",
             "python.warmup",
         )
     attrs = {"learning_rate": start, "decay_steps": steps, "power": 1.0}
@@ -93,7 +91,7 @@ def linear_lr_warmup(
     ramp = schedule("polynomial_decay", attrs)
     with ramp.program._appending("optimize"):
         if isinstance(learning_rate, Variable):
-            rate = _as(ramp.dtype, learning_rate)
+            rate = learning_rate._as(ramp.dtype)
         else:
             rate = ramp._constant(finite(f"{op}: learning_rate", learning_rate))
         step = _step(LayerHelper(op))

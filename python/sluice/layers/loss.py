@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError
+from ..errors import argument_error
 from ..feed_values import number
-from ..framework import Variable, created, require_variable
-from .making import one_shape
+from ..variable import Variable, require_variable
+from .helpers import apply, one_shape
 
 __all__ = [
     "bce_loss", "bpr_loss", "cross_entropy", "dice_loss", "hinge_loss",
@@ -33,16 +33,12 @@ _REDUCTIONS = ("none", "mean", "sum", "batchmean")
 def _above_0(what: str, value: Any) -> float:
     result = number(what, value)
     if not 0 < result < math.inf:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"{what}: expected a finite number above 0, got "
-            f"{_core._shown(value)}{created()}",
+            f"{_core._shown(value)}",
             "python.loss_above_0",
         )
     return result
-
-
-def _apply(op: str, x: Variable, **attrs: Any) -> Variable:
-    return x._append(op, {"X": x}, **attrs)
 
 
 def _where(condition: Variable, x: Any, y: Any) -> Variable:
@@ -57,13 +53,13 @@ def _where(condition: Variable, x: Any, y: Any) -> Variable:
 
 def _sum(x: Variable, dims: list[int] | None = None, **attrs: Any) -> Variable:
     if dims is None:
-        return _apply("reduce_sum", x, reduce_all=True)
-    return _apply("reduce_sum", x, dim=dims, **attrs)
+        return apply("reduce_sum", x, reduce_all=True)
+    return apply("reduce_sum", x, dim=dims, **attrs)
 
 
 def _one_hot(label: Variable, like: Variable) -> Variable:
     """1 where a class of ``like`` [..., classes] is the label [..., 1]."""
-    flat = _apply("squeeze", label, axes=[-1])
+    flat = apply("squeeze", label, axes=[-1])
     values = {"shape": [2], "values": [0.0, 1.0], "dtype": like.dtype}
     values = like.program.append_op("assign_value", attrs=values)["Out"]
     depth = (like.shape or (None,))[-1]
@@ -77,22 +73,22 @@ def _label_of_each_row(layer: str, input: Variable, label: Variable) -> None:
 
 def _row_sums(x: Variable) -> Variable:
     """The sum of each row over all dims but the first, [N, 1]."""
-    flat = _apply("flatten", x, axis=1)
+    flat = apply("flatten", x, axis=1)
     return _sum(flat, [1], keep_dim=True)
 
 
 def _reduced(layer: str, loss: Variable, reduction: str) -> Variable:
     if reduction not in _REDUCTIONS:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"{layer}: reduction: expected one of {', '.join(_REDUCTIONS)}, "
-            f"got {_core._shown(reduction)}{created()}",
+            f"got {_core._shown(reduction)}",
             "python.reduction",
         )
     if reduction == "mean":
-        return _apply("mean", loss)
+        return apply("mean", loss)
     if reduction == "sum":
         return _sum(loss)
-    return _apply("mean", _row_sums(loss)) if reduction != "none" else loss
+    return apply("mean", _row_sums(loss)) if reduction != "none" else loss
 
 
 def softmax_with_cross_entropy(
@@ -165,7 +161,7 @@ def cross_entropy(
         return -_sum(terms, [-1], keep_dim=True)
     picked, weight = _nll(input, label, None, ignore_index, -1)
     # 1 for ignored rows.
-    return -_apply("log", (1.0 - weight) - picked)
+    return -apply("log", (1.0 - weight) - picked)
 
 
 def _nll(
@@ -215,7 +211,7 @@ def nll_loss(
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """``(input - label) ** 2``, by element, of one shape."""
     one_shape("square_error_cost", input=input, label=label)
-    return _apply("square", input - label)
+    return apply("square", input - label)
 
 
 def mse_loss(
@@ -257,15 +253,15 @@ def sigmoid_cross_entropy_with_logits(
     loss = _where(counts, logistic_loss(x, label), 0.0)
     if not normalize:
         return loss
-    count = _sum(_apply("cast", counts, dtype=loss.dtype))
-    return loss / _apply("clip", count, min=1.0)
+    count = _sum(apply("cast", counts, dtype=loss.dtype))
+    return loss / apply("clip", count, min=1.0)
 
 
 def _bent(x: Variable, bend: float, scale: float = 1.0) -> Variable:
     """x * x / 2 up to abs(x) = bend, bend * (abs(x) - bend / 2) beyond; times
     ``scale``."""
-    away = _apply("abs", x)
-    near = _apply("clip", away, max=bend)
+    away = apply("abs", x)
+    near = apply("clip", away, max=bend)
     return (scale * near) * (away - 0.5 * near)
 
 
@@ -356,7 +352,7 @@ def kldiv_loss(
     """
     one_shape("kldiv_loss", x=x, target=target)
     nothing = target <= 0.0
-    logs = _apply("log", _where(nothing, 1.0, target))
+    logs = apply("log", _where(nothing, 1.0, target))
     loss = _where(nothing, 0.0, target * (logs - x))
     return _reduced("kldiv_loss", loss, reduction)
 
@@ -379,14 +375,14 @@ def bce_loss(
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` (that of Fluid's op).
     """
     one_shape("bce_loss", input=input, label=label)
-    none = _apply("abs", input) <= math.exp(_LEAST_LOG)
+    none = apply("abs", input) <= math.exp(_LEAST_LOG)
     all = input == 1.0
-    kept = _apply("assign", input)
+    kept = apply("assign", input)
     kept.stop_gradient = True
     end = _STEEPEST * (input - kept)  # 0, for its gradient
-    log = _apply("log", _where(none, 1.0, input))
+    log = apply("log", _where(none, 1.0, input))
     log = _where(none, end + _LEAST_LOG, log)
-    rest = _apply("log1p", -_where(all, 0.0, input))
+    rest = apply("log1p", -_where(all, 0.0, input))
     rest = _where(all, _LEAST_LOG - end, rest)
     loss = -(label * log + (1.0 - label) * rest)
     if weight is not None:
@@ -412,10 +408,10 @@ def log_loss(
     rest = 1.0 - label
     logs = _where(
         high,
-        label * _apply("log1p", epsilon - left)
+        label * apply("log1p", epsilon - left)
         + rest._append("xlogy", {"X": rest, "Y": left + epsilon}),
         label._append("xlogy", {"X": label, "Y": low + epsilon})
-        + rest * _apply("log1p", epsilon - low),
+        + rest * apply("log1p", epsilon - low),
     )
     return -logs
 
@@ -438,13 +434,13 @@ def margin_rank_loss(
     """
     margin = number("margin_rank_loss: margin", margin)
     one_shape("margin_rank_loss", left=left, right=right, label=label)
-    return _apply("relu", margin - label * (left - right))
+    return apply("relu", margin - label * (left - right))
 
 
 def hinge_loss(input: Variable, label: Variable) -> Variable:
     """``max(0, 1 - (2 * label - 1) * input)``; label is 0 or 1."""
     one_shape("hinge_loss", input=input, label=label)
-    return _apply("relu", 1.0 - (2.0 * label - 1.0) * input)
+    return apply("relu", 1.0 - (2.0 * label - 1.0) * input)
 
 
 def bpr_loss(input: Variable, label: Variable) -> Variable:
@@ -465,9 +461,9 @@ def bpr_loss(input: Variable, label: Variable) -> Variable:
     """
     classes = (input.shape or (None,))[-1]
     if classes is None or classes < 2:
-        raise InvalidArgumentError(
+        raise argument_error(
             "bpr_loss: input: expected the scores of 2 classes or more, got "
-            f"{input!r}{created()}",
+            f"{input!r}",
             "python.bpr_loss_classes",
         )
     minus_score, counts = _nll(input, label, None, IGNORED, -1)
@@ -475,7 +471,7 @@ def bpr_loss(input: Variable, label: Variable) -> Variable:
     ignored = counts == 0.0
     above = _where(ignored, 0.0, input + minus_score)
     own = _one_hot(label, input) > 0.0
-    others = _where(own, 0.0, _apply("softplus", above))
+    others = _where(own, 0.0, apply("softplus", above))
     loss = _sum(others, [-1], keep_dim=True) / (classes - 1.0)
     return _where(ignored, 0.0, loss)
 
@@ -530,21 +526,20 @@ def label_smooth(
     """
     epsilon = number("label_smooth: epsilon", epsilon)
     if not 0 <= epsilon <= 1:
-        raise InvalidArgumentError(
-            f"label_smooth: epsilon: expected a number from 0 to 1, got "
-            f"{epsilon}{created()}",
+        raise argument_error(
+            "label_smooth: epsilon: expected a number from 0 to 1, got "
+            f"{epsilon}",
             "python.label_smooth",
         )
     if prior_dist is not None:
         return (1.0 - epsilon) * label + epsilon * prior_dist
     classes = (label.shape or (None,))[-1]
     if not classes:
-        raise InvalidArgumentError(
-            f"label_smooth: the number of classes must be known, got "
-            f"{label!r}{created()}",
+        raise argument_error(
+            f"label_smooth: the number of classes must be known, got {label!r}",
             "python.label_smooth_classes",
         )
-    return _apply("scale", label, scale=1.0 - epsilon, bias=epsilon / classes)
+    return apply("scale", label, scale=1.0 - epsilon, bias=epsilon / classes)
 
 
 def dice_loss(
@@ -564,7 +559,7 @@ def dice_loss(
     minus_score, counts = _nll(input, label, None, IGNORED, -1)
     both = _row_sums(input) + _row_sums(counts)
     overlap = _row_sums(minus_score)
-    return _apply("mean", 1.0 + 2.0 * overlap / (both + epsilon))
+    return apply("mean", 1.0 + 2.0 * overlap / (both + epsilon))
 
 
 def npair_loss(
@@ -581,15 +576,15 @@ def npair_loss(
         labels: [N]; rows of the same label belong together.
         l2_reg: the weight of the rows' mean squares, times 0.25.
     """
-    column = _apply("reshape", labels, shape=[-1, 1])
-    row = _apply("reshape", labels, shape=[1, -1])
-    same = _apply("cast", column == row, dtype=anchor.dtype)
+    column = apply("reshape", labels, shape=[-1, 1])
+    row = apply("reshape", labels, shape=[1, -1])
+    same = apply("cast", column == row, dtype=anchor.dtype)
     share = same / _sum(same, [1], keep_dim=True)
-    squares = _row_sums(_apply("square", anchor))
-    squares = squares + _row_sums(_apply("square", positive))
+    squares = _row_sums(apply("square", anchor))
+    squares = squares + _row_sums(apply("square", positive))
     like = anchor._append(
         "matmul", {"X": anchor, "Y": positive}, transpose_Y=True
     )
     loss = softmax_with_cross_entropy(like, share, soft_label=True)
-    loss = _apply("mean", _sum(share * loss, [0]))
-    return loss + 0.25 * l2_reg * _apply("mean", squares)
+    loss = apply("mean", _sum(share * loss, [0]))
+    return loss + 0.25 * l2_reg * apply("mean", squares)

@@ -4,11 +4,56 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..framework import Variable, positive
+from ..feed_values import positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+from ..variable import Variable
+from .sequence import reduce_rows
 
-__all__ = ["auc", "chunk_eval", "edit_distance"]
+__all__ = ["accuracy", "auc", "chunk_eval", "edit_distance", "topk"]
+
+
+class TopK(NamedTuple):
+    """The outputs of topk."""
+
+    values: Variable
+    indices: Variable
+
+
+def topk(input: Variable, k: int = 1) -> TopK:
+    """The k largest elements of each row, and their indices.
+
+    Args:
+        input: [..., columns].
+        k: at most the number of columns.
+
+    Returns:
+        values and indices (int64), both [..., k].
+    """
+    made = input.program.append_op("top_k", {"X": input}, attrs={"k": k})
+    return TopK(made["Out"], made["Indices"])
+
+
+def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
+    """The share of rows whose label is among the k largest elements.
+
+    Args:
+        input: [N, classes] of scores.
+        label: [N, 1] int64.
+        k: at most the number of classes.
+
+    Returns:
+        A float32 variable of one element.
+    """
+    indices = topk(input, k).indices
+    if input.lod_level:  # the share of true rows
+        append = input.program.append_op
+        equal = append("equal", {"X": indices, "Y": label})["Out"]
+        right = append("cast", {"X": equal}, attrs={"dtype": "float32"})
+        right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
+        return reduce_rows("mean", right["Out"], {})
+    inputs = {"Indices": indices, "Label": label}
+    return input.program.append_op("accuracy", inputs)["Accuracy"]
 
 
 class AucOutputs(NamedTuple):

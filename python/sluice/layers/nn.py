@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError
-from ..framework import Variable, created, positive, require_variable
+from ..errors import argument_error
+from ..feed_values import positive
 from ..initializer import Constant, Uniform
 from ..layer_helper import LayerHelper
-from .shapes import channels_of, index_of, move_axis, one_of
-from .simple import einsum
+from ..variable import Variable, require_variable
+from .helpers import channels_of, index_of, move_axis, one_of
+from .vectors import einsum
 
 
 def fc(
@@ -54,9 +55,9 @@ def fc(
     if not isinstance(param_attr, (list, tuple)):
         attrs = [param_attr] * len(inputs)
     if not inputs or len(attrs) != len(inputs):
-        raise InvalidArgumentError(
-            f"fc: expected one input or more, and as many of param_attr if it "
-            f"is a list, got {len(inputs)} and {len(attrs)}{created()}",
+        raise argument_error(
+            "fc: expected one input or more, and as many of param_attr if it "
+            f"is a list, got {len(inputs)} and {len(attrs)}",
             "python.fc_inputs",
         )
     for i, each in enumerate(inputs):
@@ -82,9 +83,9 @@ def _product(
     if leading == -1:
         leading = len(shape) - 1
     if not 0 < leading < len(shape):
-        raise InvalidArgumentError(
-            f"fc: num_flatten_dims must be between 1 and the input's rank less "
-            f"one, got {leading} for {x!r}{created()}",
+        raise argument_error(
+            "fc: num_flatten_dims must be between 1 and the input's rank less "
+            f"one, got {leading} for {x!r}",
             "python.num_flatten_dims",
         )
     rows = shape[leading:]
@@ -178,9 +179,9 @@ def embedding(
 
 def _table_size(size: Any) -> list[int]:
     if not isinstance(size, (list, tuple)) or len(size) != 2:
-        raise InvalidArgumentError(
+        raise argument_error(
             "embedding: size: expected [rows, columns], got "
-            f"{_core._shown(size)}{created()}",
+            f"{_core._shown(size)}",
             "python.embedding_size",
         )
     return [positive(f"embedding: size {list(size)}", each) for each in size]
@@ -280,6 +281,6 @@ def maxout(
     if one_of("maxout: axis", axis, [1, 3, -1]) == 1:
         outputs = {"Out": name} if name else None
         return helper.append_op("maxout", {"X": x}, outputs, attrs)["Out"]
-    first = move_axis(helper, x, -1, 1)
+    first = move_axis(x, -1, 1)
     out = helper.append_op("maxout", {"X": first}, attrs=attrs)["Out"]
-    return move_axis(helper, out, 1, -1, name)
+    return move_axis(out, 1, -1, name)

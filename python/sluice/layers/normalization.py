@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..framework import Variable, positive
+from ..feed_values import positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
-from .shapes import channels_of, index_of, move_axis, one_of
+from ..variable import Variable
+from .helpers import channels_of, index_of, move_axis, one_of
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]
 
@@ -108,11 +109,11 @@ def group_norm(
     groups = positive("group_norm: groups", groups)
     helper = LayerHelper("group_norm", name, input.program)
     axis = -1 if data_layout == "NHWC" else 1
-    first = move_axis(helper, input, axis, 1)
+    first = move_axis(input, axis, 1)
     inputs = _inputs(helper, first, (param_attr, bias_attr), channels)
     attrs = {"groups": groups, "epsilon": epsilon}
     out = helper.append_op("group_norm", inputs, attrs=attrs)["Y"]
-    return helper.append_activation(move_axis(helper, out, 1, axis), act)
+    return helper.append_activation(move_axis(out, 1, axis), act)
 
 
 def instance_norm(

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import _core, framework
-from ..elsewhere import checked, missing
+from .. import _core
+from ..defaults import default_main_program
+from ..elsewhere import PUBLIC, checked, missing
 from ..errors import NotFoundError
-from ..framework import Variable
+from ..program import Program
+from ..variable import Variable
+from .sequence import reduce_rows, reduces_rows
 
 
 def _is_for_users(op: str) -> bool:
@@ -36,14 +39,14 @@ def schema(op: str) -> dict[str, Any]:
     return _core._schema(op)
 
 
-def _program_of(inputs: Mapping[str, Any]) -> framework.Program:
+def _program_of(inputs: Mapping[str, Any]) -> Program:
     for value in inputs.values():
         first = (
             value[0] if isinstance(value, (list, tuple)) and value else value
         )
         if isinstance(first, Variable):
             return first.program
-    return framework.default_main_program()
+    return default_main_program()
 
 
 def _append(
@@ -53,10 +56,8 @@ def _append(
     name: str | None,
     hint: str,
 ) -> Any:
-    from . import sequence
-
-    if sequence.reduces_rows(op, inputs.get("X"), attrs):
-        out = sequence.reduce_rows(op, inputs["X"], attrs)
+    if reduces_rows(op, inputs.get("X"), attrs):
+        out = reduce_rows(op, inputs["X"], attrs)
         if name is None:
             return out
         return out.program.append_op("assign", {"X": out}, {"Out": name})["Out"]
@@ -88,20 +89,14 @@ _OUTPUTS: dict[str, Any] = {}
 
 
 def _make(op: str) -> Any:
-    from . import generate
+    from .generate import camel_case, compiled, required_outputs
 
-    described = schema(op)
-    space = dict(globals())
-    source = generate.outputs_source(described)
-    source += generate.function_source(described)
-    code = "from __future__ import annotations\n" + source
-    exec(compile(code, f"<sluice.layers.{op}>", "exec"), space)
-    _REQUIRED[op] = generate.required_outputs(described)
+    described, space = schema(op), dict(globals())
+    function = compiled(described, __name__, space)
+    _REQUIRED[op] = required_outputs(described)
     _UPDATES[op] = {o["name"] for o in described["outputs"] if o["updates"]}
     _LISTS[op] = {o["name"] for o in described["outputs"] if o["variadic"]}
-    _OUTPUTS[op] = space.get(generate.camel_case(op) + "Outputs")
-    function = space[generate.snake_case(op)]
-    function.__module__ = __name__
+    _OUTPUTS[op] = space.get(f"{camel_case(op)}Outputs")
     return checked(function, NotFoundError)
 
 
@@ -111,13 +106,11 @@ def __getattr__(name: str) -> Any:
         or name not in _core._op_names()
         or not _is_for_users(name)
     ):
-        import sluice
-
         own = name not in _core._op_names()
         missing(
             "sluice.layers",
             name,
-            [*names(), *sluice.layers.__all__],
+            PUBLIC["sl.layers"](),
             f"there is no op or layer {name!r}",
             " (operators of your own library: call sl.load_op_library first)"
             * own,

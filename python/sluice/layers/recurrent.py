@@ -8,19 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError
-from ..framework import Variable, created, positive, require_variable
+from ..errors import InvalidArgumentError, argument_error
+from ..feed_values import positive
 from ..initializer import Initializer, Uniform
 from ..layer_helper import LayerHelper, ParamAttr
+from ..variable import Variable, require_variable
 from . import ops
 from .nn import dropout, fc
 
 _GATES = {"simple_rnn": 1, "gru": 3, "lstm": 4}
-_FIRST = {
-    "simple_rnn": ["InitialH"],
-    "gru": ["InitialH"],
-    "lstm": ["InitialH", "InitialC"],
-}
+_FIRST = "InitialH", "InitialC"  # the latter of lstm only
 
 
 def lstm(
@@ -95,9 +92,9 @@ def lstm(
     if max_len is not None and input.offsets is not None:
         raise _refused("lstm", "max_len", max_len)
     if max_len is not None and steps and (steps[0] or 0) > max_len:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"lstm: input has {steps[0]} steps; expected at most max_len = "
-            f"{max_len}{created()}",
+            f"{max_len}",
             "python.max_len",
         )
     out, last_h, last_c = _stack("lstm", (init_h, init_c), locals())
@@ -183,24 +180,12 @@ def _stack(
     """
     x = given["input"]
     require_variable(f"{op}: input", x)
-    hidden, count = given["hidden_size"], given["num_layers"]
-    for state in states:
-        if state is not None:
-            require_variable(f"{op}: an initial state", state)
-            if hidden is None and state.shape:
-                hidden = state.shape[-1]
-    hidden = positive(f"{op}: hidden_size", hidden)
-    count = positive(f"{op}: num_layers", count)
+    hidden = _hidden_size(op, states, given["hidden_size"])
+    count = positive(f"{op}: num_layers", given["num_layers"])
     direction = "bidirectional" if given["is_bidirec"] else given["direction"]
     ways = 2 if direction == "bidirectional" else 1
-    lens = given["sequence_length"]
     ragged = x.offsets is not None
-    if ragged and lens is not None:
-        raise _refused(op, "sequence_length", lens)
-    if lens is not None and lens.dtype != "int32":
-        # Beyond int32 is beyond every sequence: the op refuses both.
-        lens = ops.clip(lens, min=-(2.0**31), max=2.0**31 - 1)
-        lens = ops.cast(lens, dtype="int32")
+    lens = _lengths(op, ragged, given["sequence_length"])
     first = not given["time_major"] and not ragged
     attrs = {
         "direction": direction,
@@ -218,18 +203,16 @@ def _stack(
             x = dropout(x, given["dropout_prob"], given["is_test"], seed)
         inputs = _parameters(helper, op, x, hidden, ways, layer, given)
         inputs |= {"X": x, "SequenceLens": lens}
-        for argument, state in zip(_FIRST[op], states, strict=True):
+        for argument, state in zip(_FIRST, states, strict=False):
             if state is None:
                 continue
             if count > 1:
                 rows = {"starts": [layer * ways], "ends": [(layer + 1) * ways]}
                 state = ops.slice(state, axes=[0], **rows)
             inputs[argument] = _turned(state) if first else state
-        names = [n.replace("Initial", "Last") for n in _FIRST[op]]
+        names = ["LastH", "LastC"][: len(states)]
         # The gradient op reads Reserve; else it computes the layer again.
-        outputs = {
-            n: f"{helper.name}.{n}{layer}" for n in (*names, "Reserve")
-        }
+        outputs = {n: f"{helper.name}.{n}{layer}" for n in (*names, "Reserve")}
         made = helper.append_op(op, inputs, outputs, attrs)
         for last, argument in zip(lasts, names, strict=True):
             state = made[argument]
@@ -242,11 +225,34 @@ def _stack(
     return [x, *(ops.concat(s, axis=0) if count > 1 else s[0] for s in lasts)]
 
 
+def _hidden_size(
+    op: str, states: tuple[Variable | None, ...], size: int | None
+) -> int:
+    """The units of a layer; those of an initial state if ``size`` is None."""
+    for state in states:
+        if state is not None:
+            require_variable(f"{op}: an initial state", state)
+            if size is None and state.shape:
+                size = state.shape[-1]
+    return positive(f"{op}: hidden_size", size)
+
+
+def _lengths(op: str, ragged: bool, lens: Variable | None) -> Variable | None:
+    """The steps of each row as the op takes them, int32."""
+    if ragged and lens is not None:
+        raise _refused(op, "sequence_length", lens)
+    if lens is None or lens.dtype == "int32":
+        return lens
+    # Beyond int32 is beyond every sequence: the op refuses both.
+    lens = ops.clip(lens, min=-(2.0**31), max=2.0**31 - 1)
+    return ops.cast(lens, dtype="int32")
+
+
 def _refused(op: str, argument: str, value: Any) -> InvalidArgumentError:
     """The error for an argument that only padded rows have."""
-    return InvalidArgumentError(
+    return argument_error(
         f"{op}: input is ragged, and its offsets are its lengths; leave out "
-        f"{argument}, got {value!r}{created()}",
+        f"{argument}, got {value!r}",
         "python.ragged_lengths",
     )
 
@@ -336,9 +342,9 @@ def lstm_unit(
         require_variable(f"lstm_unit: {what}", x)
     size = _units("lstm_unit: cell_t_prev", cell_t_prev)
     if _units("lstm_unit: hidden_t_prev", hidden_t_prev) != size:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"lstm_unit: hidden_t_prev {hidden_t_prev!r} must have the {size} "
-            f"units of cell_t_prev{created()}",
+            "units of cell_t_prev",
             "python.lstm_unit",
         )
     both = ops.concat([x_t, hidden_t_prev], axis=1)
@@ -386,10 +392,10 @@ def gru_unit(
     require_variable("gru_unit: input", input)
     units = _units("gru_unit: hidden", hidden)
     if size != 3 * units or _units("gru_unit: input", input) != size:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"gru_unit: size and the columns of input {input!r} must be 3 "
             f"times the {units} units of hidden, got size = "
-            f"{_core._shown(size)}{created()}",
+            f"{_core._shown(size)}",
             "python.gru_unit",
         )
     helper = LayerHelper("gru_unit", None, input.program)
@@ -418,9 +424,9 @@ def _units(what: str, x: Variable) -> int:
     """The columns of a matrix."""
     require_variable(what, x)
     if x.shape is None or len(x.shape) != 2 or x.shape[1] is None:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"{what} must be a matrix with a known number of columns, got "
-            f"{x!r}{created()}",
+            f"{x!r}",
             "python.units",
         )
     return x.shape[1]

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _core
-from ..framework import Variable
+from ..variable import Variable
+from .helpers import make
 from .learning_rate_scheduler import schedule
-from .making import make
 from .sequence import require_ragged
 
 
@@ -37,19 +37,19 @@ _RATE = Row(
     raises="InvalidArgumentError: a number is not finite, or a count not "
     "above 0.",
 )
+_RATES = (
+    "cosine_decay", "exponential_decay", "inverse_time_decay",
+    "natural_exp_decay", "noam_decay", "polynomial_decay",
+)
 ROWS = {
-    "cosine_decay": _RATE,
-    "exponential_decay": _RATE,
-    "inverse_time_decay": _RATE,
-    "natural_exp_decay": _RATE,
-    "noam_decay": _RATE,
+    **dict.fromkeys(_RATES, _RATE),
+    "expand_as": Row({"x": "X", "target_tensor": "Y"}),
     "piecewise_decay": Row(
         {},
         about=_STEP,
         raises="InvalidArgumentError: the numbers do not match, or the "
         "boundaries are not ascending.",
     ),
-    "polynomial_decay": _RATE,
     "sequence_enumerate": Row({"input": "X"}, "input"),
     "sequence_erase": Row({"input": "X"}, "input"),
     "sequence_expand_as": Row({"x": "X", "y": "Y"}, "y"),
@@ -87,13 +87,8 @@ def _append(
 
 def write(name: str) -> Any:
     """The function of a row."""
-    from . import generate
+    from .generate import compiled
 
     space = {"Any": Any, "Sequence": Sequence, "Variable": Variable}
     space["_append"] = _append
-    schema = _core._schema(name)
-    code = "from __future__ import annotations\n"
-    code += generate.function_source(schema, row=ROWS[name])
-    exec(compile(code, f"<sluice.layers.{name}>", "exec"), space)
-    space[name].__module__ = "sluice.layers"
-    return space[name]
+    return compiled(_core._schema(name), "sluice.layers", space, ROWS[name])

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..errors import InvalidArgumentError, UnimplementedError
-from ..framework import Variable, created, positive, require_variable
+from ..errors import UnimplementedError, argument_error
+from ..feed_values import positive
 from ..indexing import constant
 from ..layer_helper import LayerHelper
-from .shapes import size_list
+from ..variable import Variable, require_variable
+from .helpers import apply, size_list
 
 __all__ = [
     "im2sequence", "lod_reset", "row_conv", "sequence_concat", "sequence_conv",
@@ -29,19 +30,13 @@ class Padded(NamedTuple):
     length: Variable
 
 
-def _append(op: str, x: Variable, inputs: Any = None, **attrs: Any) -> Any:
-    """Append an op with input X; return its output Out."""
-    made = x.program.append_op(op, {"X": x, **(inputs or {})}, attrs=attrs)
-    return made["Out"]
-
-
 def require_ragged(layer: str, x: Any, what: str = "input") -> Variable:
     """Return the argument, or raise unless its rows are sequences."""
     require_variable(f"{layer}: {what}", x)
     if x.offsets is None:
-        raise InvalidArgumentError(
-            f"{layer}: {what} is not ragged: {x!r}; declare it by "
-            f"sl.data(..., lod_level=1), or use lod_reset{created()}",
+        raise argument_error(
+            f"{layer}: {what} is not ragged: {x!r}; declare it by sl.data(..., "
+            "lod_level=1), or use lod_reset",
             "python.not_ragged",
         )
     return x
@@ -50,9 +45,9 @@ def require_ragged(layer: str, x: Any, what: str = "input") -> Variable:
 def _width(layer: str, x: Variable) -> int:
     size = (x.shape or (None,))[-1]
     if size is None or len(x.shape or ()) != 2:
-        raise InvalidArgumentError(
+        raise argument_error(
             f"{layer}: input must be [rows, columns] with known columns, got "
-            f"{x!r}{created()}",
+            f"{x!r}",
             "python.sequence_width",
         )
     return size
@@ -80,12 +75,8 @@ def sequence_pool(
         InvalidArgumentError: for another ``pool_type``.
     """
     require_ragged("sequence_pool", input)
-    return _append(
-        "sequence_pool",
-        input,
-        pooltype=str(pool_type).upper(),
-        pad_value=pad_value,
-    )
+    kind = str(pool_type).upper()
+    return apply("sequence_pool", input, pooltype=kind, pad_value=pad_value)
 
 
 def sequence_first_step(input: Variable) -> Variable:
@@ -135,10 +126,11 @@ def sequence_conv(
     """
     require_ragged("sequence_conv", input)
     if filter_stride != 1 or not padding:
-        raise UnimplementedError(
+        raise argument_error(
             "sequence_conv: expected filter_stride = 1 and padding = True, got "
-            f"{filter_stride} and {padding}{created()}",
+            f"{filter_stride} and {padding}",
             "python.sequence_conv",
+            UnimplementedError,
         )
     size = positive("sequence_conv: filter_size", filter_size)
     filters = positive("sequence_conv: num_filters", num_filters)
@@ -152,7 +144,7 @@ def sequence_conv(
     bias = helper.create_parameter(
         bias_attr, [filters], input.dtype, is_bias=True
     )
-    windows = _append("sequence_context", input, start=start, length=size)
+    windows = apply("sequence_context", input, start=start, length=size)
     out = helper.append_op("mul", {"X": windows, "Y": weight})["Out"]
     return helper.append_activation(helper.append_bias(out, bias), act)
 
@@ -179,10 +171,10 @@ def row_conv(
     size = positive("row_conv: rows of the filter", future_context_size + 1)
     helper = LayerHelper("row_conv", program=input.program)
     weight = helper.create_parameter(param_attr, [size, width], input.dtype)
-    windows = _append("sequence_context", input, start=0, length=size)
-    windows = _append("reshape", windows, shape=[0, size, width])
-    products = _append("elementwise_mul", windows, {"Y": weight})
-    out = _append("reduce_sum", products, dim=[1])
+    windows = apply("sequence_context", input, start=0, length=size)
+    windows = apply("reshape", windows, shape=[0, size, width])
+    products = apply("elementwise_mul", windows, {"Y": weight})
+    out = apply("reduce_sum", products, dim=[1])
     return helper.append_activation(out, act)
 
 
@@ -210,23 +202,24 @@ def sequence_expand(
     require_ragged("sequence_expand", y, "y")
     levels = y.lod
     if not -len(levels) <= ref_level < len(levels):
-        raise InvalidArgumentError(
+        raise argument_error(
             f"sequence_expand: ref_level = {ref_level}, y has {len(levels)} "
-            f"levels{created()}",
+            "levels",
             "python.ref_level",
         )
     below = [*levels[1:], y][ref_level]  # what the level cuts
     outer = below is not y
     if x.offsets is None:
         if outer:
-            raise UnimplementedError(
-                "sequence_expand: rows that are not ragged are repeated by "
-                f"the innermost level of y only{created()}",
+            raise argument_error(
+                "sequence_expand: rows that are not ragged are repeated by the "
+                "innermost level of y only",
                 "python.ref_level_of_rows",
+                UnimplementedError,
             )
-        return _append("sequence_expand_as", x, {"Y": y})
+        return apply("sequence_expand_as", x, {"Y": y})
     inputs = {"Y": below, "YOffsets": levels[ref_level]}
-    inputs["Capacity"] = _append("sequence_expand_rows", x, inputs)
+    inputs["Capacity"] = apply("sequence_expand_rows", x, inputs)
     return x.program.append_op(
         "sequence_expand", {"X": x, **inputs}, attrs={"of_offsets": outer}
     )["Out"]
@@ -257,7 +250,7 @@ def sequence_pad(
     inputs = {"X": x, "PadValue": pad_value}
     attrs = {}
     if maxlen is None:
-        inputs["PaddedLength"] = _append("sequence_longest", x)
+        inputs["PaddedLength"] = apply("sequence_longest", x)
     else:
         attrs["padded_length"] = positive("sequence_pad: maxlen", maxlen)
     made = x.program.append_op("sequence_pad", inputs, attrs=attrs)
@@ -282,17 +275,17 @@ def sequence_mask(
         [..., maxlen].
     """
     if maxlen is None:
-        maxlen = _append("reduce_max", x, reduce_all=True)
+        maxlen = apply("reduce_max", x, reduce_all=True)
     inputs, attrs = {}, {"dtype": x.dtype}
     if isinstance(maxlen, Variable):
         inputs = {"End": maxlen}
     else:
         attrs["end"] = float(positive("sequence_mask: maxlen", maxlen))
     positions = x.program.append_op("range", inputs, attrs=attrs)["Out"]
-    below = _append(
-        "less_than", positions, {"Y": _append("unsqueeze", x, axes=[-1])}
+    below = apply(
+        "less_than", positions, {"Y": apply("unsqueeze", x, axes=[-1])}
     )
-    return _append("cast", below, dtype=dtype)
+    return apply("cast", below, dtype=dtype)
 
 
 def sequence_concat(
@@ -305,9 +298,9 @@ def sequence_concat(
         name: has no effect.
     """
     if not isinstance(input, (list, tuple)) or not input:
-        raise InvalidArgumentError(
+        raise argument_error(
             "sequence_concat: input must be a list of variables, got "
-            f"{input!r}{created()}",
+            f"{input!r}",
             "python.sequence_concat",
         )
     for each in input:
@@ -335,17 +328,17 @@ def lod_reset(
     if y is not None:
         offsets = y.offsets
         if offsets is None:
-            flat = _append("reshape", y, shape=[-1])
-            offsets = _append("cast", flat, dtype="int64")
+            flat = apply("reshape", y, shape=[-1])
+            offsets = apply("cast", flat, dtype="int64")
     elif target_lod is not None:
         values = [int(each) for each in target_lod]
         offsets = constant(x.program, values, "int64")
     else:
-        raise InvalidArgumentError(
-            f"lod_reset: expected y or target_lod, got neither{created()}",
+        raise argument_error(
+            "lod_reset: expected y or target_lod, got neither",
             "python.lod_reset",
         )
-    return _append("lod_reset", x, {"Offsets": offsets})
+    return apply("lod_reset", x, {"Offsets": offsets})
 
 
 def im2sequence(
@@ -376,13 +369,14 @@ def im2sequence(
         UnimplementedError: with ``input_image_size``.
     """
     if input_image_size is not None or out_stride != 1:
-        raise UnimplementedError(
+        raise argument_error(
             "im2sequence: expected images of one size: input_image_size = None "
-            f"and out_stride = 1{created()}",
+            "and out_stride = 1",
             "python.im2sequence",
+            UnimplementedError,
         )
     pads = size_list("im2sequence: padding", padding)
-    return _append(
+    return apply(
         "im2sequence",
         input,
         kernels=size_list("im2sequence: filter_size", filter_size),
@@ -414,11 +408,11 @@ def reduces_rows(op: str, x: Any, attrs: Any) -> bool:
 def reduce_rows(op: str, x: Variable, attrs: Any) -> Variable:
     """The reduction over the true rows, leaving out the padding."""
     if op == "reduce_min":
-        negative = _append("scale", x, scale=-1.0)
+        negative = apply("scale", x, scale=-1.0)
         most = reduce_rows("reduce_max", negative, attrs)
-        return _append("scale", most, scale=-1.0)
+        return apply("scale", most, scale=-1.0)
     pooltype, empty = _REDUCTIONS[op]
-    out = _append(
+    out = apply(
         "sequence_reduce",
         x,
         pooltype=pooltype,
@@ -431,7 +425,7 @@ def reduce_rows(op: str, x: Variable, attrs: Any) -> Variable:
     rest = sorted({d % rank for d in dims} - {0})
     if rest:
         over = "reduce_mean" if op == "mean" else op
-        out = _append(over, out, dim=[d - 1 for d in rest])
+        out = apply(over, out, dim=[d - 1 for d in rest])
     if attrs.get("keep_dim"):
-        out = _append("unsqueeze", out, axes=[0, *rest])
+        out = apply("unsqueeze", out, axes=[0, *rest])
     return out

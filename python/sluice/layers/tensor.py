@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..errors import UnimplementedError
-from ..framework import Variable, positive
-from .making import (
-    axis_of,
+from ..feed_values import positive
+from ..variable import Variable
+from .helpers import (
+    Pair,
+    index_of,
     make,
     number_like,
     ranked_shape,
     reshape_sizes,
+    size_list,
     variable_list,
     wrong,
 )
 
 __all__ = [
-    "argsort", "diag", "diagonal", "expand_as", "full_like", "meshgrid",
+    "argsort", "diag", "diagonal", "full_like", "meshgrid",
     "ones_like", "pixel_shuffle", "roll", "size", "space_to_depth", "split",
     "stack", "trace", "unbind", "unfold", "unstack", "zeros_like",
 ]
@@ -72,7 +75,7 @@ def split(
         InvalidArgumentError: the parts are not all of the input.
     """
     shape = ranked_shape("split: input", input, 1)
-    axis = axis_of("split: dim", dim, len(shape))
+    axis = index_of("split: dim", dim, len(shape))
     size = shape[axis]
     if isinstance(num_or_sections, Sequence):
         sections = [operator.index(each) for each in num_or_sections]
@@ -134,7 +137,7 @@ def unstack(
         As many tensors as the dim has elements.
     """
     shape = ranked_shape("unstack: x", x, 1)
-    axis = axis_of("unstack: axis", axis, len(shape))
+    axis = index_of("unstack: axis", axis, len(shape))
     if num is None and shape[axis] is None:
         raise wrong(f"unstack: dim {axis} of {x!r} is unknown; num says it")
     count = shape[axis] if num is None else operator.index(num)
@@ -149,19 +152,6 @@ def unstack(
 def unbind(input: Variable, axis: int = 0) -> list[Variable]:
     """Do what :func:`unstack` does; PyTorch's name."""
     return unstack(input, axis)
-
-
-def expand_as(
-    x: Variable, target_tensor: Variable, name: str | None = None
-) -> Variable:
-    """Repeat a tensor until it has the shape of another one.
-
-    Args:
-        x: each dim divides that of the target; missing first dims are added.
-        target_tensor: only its shape counts.
-        name: what the result is called.
-    """
-    return make("expand_as", {"X": x, "Y": target_tensor}, name)
 
 
 def full_like(
@@ -277,8 +267,8 @@ def diagonal(
         name: what the result is called.
     """
     rank = len(ranked_shape("diagonal: x", x, 2))
-    first = axis_of("diagonal: axis1", axis1, rank)
-    second = axis_of("diagonal: axis2", axis2, rank)
+    first = index_of("diagonal: axis1", axis1, rank)
+    second = index_of("diagonal: axis2", axis2, rank)
     if first == second:
         raise wrong(f"diagonal: axis1 and axis2 are both dim {first}")
     order = [i for i in range(rank) if i not in (first, second)]
@@ -443,16 +433,12 @@ def space_to_depth(
     return _regrouped(x, groups, order, sizes, "space_to_depth: x", name)
 
 
-def _pair(value: int | Sequence[int]) -> list[int]:
-    return [value, value] if isinstance(value, int) else list(value)
-
-
 def unfold(
     x: Variable,
-    kernel_sizes: int | Sequence[int],
-    strides: int | Sequence[int] = 1,
-    paddings: int | Sequence[int] = 0,
-    dilations: int | Sequence[int] = 1,
+    kernel_sizes: Pair,
+    strides: Pair = 1,
+    paddings: Pair = 0,
+    dilations: Pair = 1,
     name: str | None = None,
 ) -> Variable:
     """The elements under a window that slides over images, as columns.
@@ -469,17 +455,17 @@ def unfold(
     Returns:
         [N, C * elements of the window, windows].
     """
-    pads = _pair(paddings)
+    pads = size_list("unfold: paddings", paddings)
     if len(pads) == 4:
         pads = [pads[0], pads[2], pads[1], pads[3]]
     return make(
         "unfold",
         {"X": x},
         name,
-        kernel_sizes=_pair(kernel_sizes),
-        strides=_pair(strides),
+        kernel_sizes=size_list("unfold: kernel_sizes", kernel_sizes),
+        strides=size_list("unfold: strides", strides),
         paddings=pads,
-        dilations=_pair(dilations),
+        dilations=size_list("unfold: dilations", dilations),
     )
 
 
@@ -502,7 +488,7 @@ def argsort(
         elements in the input.
     """
     shape = ranked_shape("argsort: input", input)
-    axis = axis_of("argsort: axis", axis, max(len(shape), 1))
+    axis = index_of("argsort: axis", axis, max(len(shape), 1))
     order = list(range(len(shape)))
     turned = axis + 1 < len(shape)
     x = input

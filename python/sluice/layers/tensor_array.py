@@ -10,22 +10,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import _core
-from ..errors import InvalidArgumentError, UnimplementedError
-from ..framework import (
-    Program,
-    Variable,
-    created,
-    default_main_program,
-    positive,
-)
+from ..defaults import default_main_program
+from ..errors import UnimplementedError, argument_error
+from ..feed_values import positive
 from ..indexing import constant
-from .making import axis_of, make, ranked_shape, reshape_sizes
+from ..program import Program
+from ..variable import Variable
+from .helpers import index_of, make, ranked_shape, reshape_sizes
 
 __all__ = [
-    "array_length",
-    "array_read",
-    "array_write",
-    "create_array",
+    "array_length", "array_read", "array_write", "create_array",
     "tensor_array_to_tensor",
 ]
 
@@ -37,18 +31,14 @@ class Joined(NamedTuple):
     index: Variable
 
 
-def _wrong(text: str, check: str) -> Exception:
-    return InvalidArgumentError(f"{text}{created()}", f"python.{check}")
-
-
 def _number(what: str, i: Any, program: Program) -> Variable:
     """The number of an element as a variable of one int64."""
     if not isinstance(i, Variable):
         if isinstance(i, bool) or not isinstance(i, int):
-            raise _wrong(
+            raise argument_error(
                 f"{what}: i must be an integer or a variable of one, got "
                 f"{_core._shown(i)}",
-                "array_index",
+                "python.array_index",
             )
         return constant(program, [i], "int64")
     if i.dtype != "int64":
@@ -115,10 +105,10 @@ class TensorArray:
     def _write(self, x: Variable, number: Variable) -> None:
         parts = _levels(x)
         if self._stacks and len(parts) != len(self._stacks):
-            raise _wrong(
+            raise argument_error(
                 f"array_write: x has {x.lod_level} levels of sequences, the "
                 f"array's elements have {len(self._stacks) - 1}",
-                "array_levels",
+                "python.array_levels",
             )
         stacks = self._stacks or [None] * len(parts)
         self._stacks = [
@@ -145,19 +135,19 @@ class TensorArray:
 def _array(what: str, value: Any) -> TensorArray:
     if isinstance(value, TensorArray):
         return value
-    raise _wrong(
+    raise argument_error(
         f"{what}: expected an array that create_array makes, got "
         f"{_core._shown(value)}",
-        "array",
+        "python.array",
     )
 
 
 def _filled(what: str, array: Any) -> TensorArray:
     if not _array(what, array)._stacks:
-        raise _wrong(
+        raise argument_error(
             f"{what}: the array has no element yet, and so its elements no "
             "shape: write one first, or give create_array a shape",
-            "array_without_shape",
+            "python.array_without_shape",
         )
     return array
 
@@ -193,16 +183,8 @@ def create_array(
         _same_dtype("create_array: shape", array, like)
         array._begin(like)
     elif shape is not None:
-        array._stacks = [
-            make(
-                "fill_constant",
-                {},
-                program=program,
-                shape=[room, *shape],
-                dtype=dtype,
-                value=0.0,
-            )
-        ]
+        fill = {"shape": [room, *shape], "dtype": dtype, "value": 0.0}
+        array._stacks = [make("fill_constant", {}, None, program, **fill)]
     for i, each in enumerate(first):
         array_write(each, i, array)
     return array
@@ -210,9 +192,9 @@ def create_array(
 
 def _same_dtype(what: str, array: TensorArray, x: Variable) -> None:
     if x.dtype != array.dtype:
-        raise _wrong(
+        raise argument_error(
             f"{what}: the array has elements of {array.dtype}, got {x!r}",
-            "array_dtype",
+            "python.array_dtype",
         )
 
 
@@ -241,11 +223,11 @@ def array_write(
     array = create_array(x.dtype) if array is None else array
     _same_dtype("array_write: x", _array("array_write: array", array), x)
     if array._block != array.program._current_block():
-        raise _wrong(
+        raise argument_error(
             "array_write: the array is not of this block, and a block writes "
             "variables of its own only; give the array to while_loop or scan "
             "as a variable that is carried on, and return it",
-            "array_block",
+            "python.array_block",
         )
     array._write(x, _number("array_write", i, array.program))
     return array
@@ -303,14 +285,14 @@ def tensor_array_to_tensor(
     what = "tensor_array_to_tensor"
     array = _filled(what, input)
     if len(array._stacks) > 1:
-        raise UnimplementedError(
-            f"{what}: the elements are ragged; write them after "
-            f"sequence_pad{created()}",
+        raise argument_error(
+            f"{what}: the elements are ragged; write them after sequence_pad",
             "python.array_of_sequences",
+            UnimplementedError,
         )
     stack, length = array._stacks[0], array._length
     shape = ranked_shape(f"{what}: input", stack, 1)
-    at = axis_of(f"{what}: axis", axis, len(shape) - (not use_stack))
+    at = index_of(f"{what}: axis", axis, len(shape) - (not use_stack))
     all_of_it = make(
         "slice", {"X": stack, "Ends": length}, starts=[0], axes=[0]
     )

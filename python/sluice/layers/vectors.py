@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from .. import _core, framework
-from ..errors import UnimplementedError
-from ..feed_values import limits
-from ..framework import Variable, positive
-from .making import axis_of, make, number_like, ranked_shape, wrong
+from .. import _core
+from ..defaults import default_main_program
+from ..errors import UnimplementedError, argument_error
+from ..feed_values import limits, positive
+from ..tracebacks import caller_location
+from ..variable import Variable, require_variable
+from .helpers import index_of, make, number_like, ranked_shape, wrong
 from .tensor import roll
 
 __all__ = [
-    "cos_sim", "cross", "dot", "eye", "kron", "linspace", "norm", "randint",
-    "randperm",
+    "cos_sim", "cross", "dot", "einsum", "eye", "kron", "linspace", "norm",
+    "randint", "randperm",
 ]
 
 
@@ -102,7 +104,7 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
     if dim is None and 3 not in shape:
         raise wrong(f"cross: {input!r} has no dim of size 3")
     dim = shape.index(3) if dim is None else dim
-    axis = axis_of("cross: dim", dim, len(shape))
+    axis = index_of("cross: dim", dim, len(shape))
     for each in (input, other):
         size = ranked_shape("cross", each, len(shape))[axis]
         if size not in (None, 3):
@@ -165,6 +167,43 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     return product / (lengths[0] * lengths[1])
 
 
+def einsum(equation: str, *operands: Variable) -> Variable:
+    """A sum of products in the notation of :func:`numpy.einsum`.
+
+    ``einsum("bij,bjk->bik", a, b)`` is a batch of matrix products. A letter
+    names a dim, and ``...`` the unnamed dims. Dims that the output lacks are
+    summed. Without ``->`` the output has the dims of ``...`` and then, sorted,
+    the letters that occur once. A letter that occurs twice in a term means the
+    diagonal. Terms are multiplied from left to right.
+
+    Args:
+        equation: a term for each operand, and the output.
+        operands: of one dtype and known ranks.
+
+    Returns:
+        A new variable.
+
+    Raises:
+        InvalidArgumentError: the equation does not match the operands.
+        UnimplementedError: an operand's rank, or the size of a diagonal, is
+            unknown.
+    """
+    if not operands:
+        raise argument_error(
+            "einsum: expected an operand for each term of the equation, got "
+            "none",
+            "python.einsum_operands",
+        )
+    program = require_variable("einsum: operand 0", operands[0]).program
+    names = [
+        program._name(f"einsum: operand {i}", operand)
+        for i, operand in enumerate(operands)
+    ]
+    return Variable(
+        program, program._append_einsum(equation, names, caller_location())
+    )
+
+
 def linspace(
     start: float | Variable,
     stop: float | Variable,
@@ -185,7 +224,7 @@ def linspace(
     """
     num = positive("linspace: num", num)
     given = [each for each in (start, stop) if isinstance(each, Variable)]
-    program = given[0].program if given else framework.default_main_program()
+    program = given[0].program if given else default_main_program()
     whole = limits(_core.DType(dtype).dtype) is not None and all(
         not each.dtype.is_floating and each.dtype != "uint64"
         if isinstance(each, Variable)
@@ -237,7 +276,7 @@ def eye(
         batch_shape: dims before these two, along which the matrix repeats.
         dtype: of the result.
     """
-    program = framework.default_main_program()
+    program = default_main_program()
     columns = num_rows if num_columns is None else num_columns
     count = float(operator.index(num_rows))
     rows = make("range", {}, None, program, end=count)
@@ -265,7 +304,7 @@ def _require_held(
 
 def _drawn(shape: Sequence[int], below: int, seed: int) -> Variable:
     """Random numbers from 0 on, in float64."""
-    program, attrs = framework.default_main_program(), {"shape": list(shape)}
+    program, attrs = default_main_program(), {"shape": list(shape)}
     attrs |= {"min": 0.0, "max": float(below), "dtype": "float64"}
     return make("uniform_random", {}, None, program, seed=seed, **attrs)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..executor import Executor
-from ..framework import Program
+from ..program import Program
 from .save import save
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core, executor
 from ..errors import InvalidArgumentError
-from ..framework import Program, fetch_names
+from ..program import Program, fetch_names
 
 
 def save(

@@ -22,11 +22,6 @@ from .session import InferenceSession
 from .values import *  # noqa: F403
 
 __all__ = [
-    "InferenceSession",
-    "__version__",
-    *absent.__all__,
-    *binding.__all__,
-    *environment.__all__,
-    *options.__all__,
-    *values.__all__,
+    "InferenceSession", "__version__", *absent.__all__, *binding.__all__,
+    *environment.__all__, *options.__all__, *values.__all__,
 ]

@@ -15,7 +15,7 @@ from .. import _core, onnx
 from ..display import shape_text
 from ..errors import FailedPreconditionError
 from ..executor import Executor
-from ..framework import Program
+from ..program import Program
 from . import errors
 from .binding import IOBinding, OrtValue
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions
@@ -65,14 +65,10 @@ class InferenceSession:
         with errors.loading():
             self._model = onnx.load(path_or_bytes)
         self.set_providers(providers, provider_options, _level=4)
-        self._inputs = [
-            NodeArg.of(value, self._options._sizes)
-            for value in self._model.inputs
-        ]
-        self._outputs = [
-            NodeArg.of(value, self._options._sizes)
-            for value in self._model.outputs
-        ]
+        self._inputs, self._outputs = (
+            [NodeArg.of(value, self._options._sizes) for value in values]
+            for values in (self._model.inputs, self._model.outputs)
+        )
         for name, value in self._options._initializers.items():
             if name not in self._model.parameters:
                 raise errors.Fail(f"[Sluice] : Fail : no initialiser {name!r}")
@@ -124,16 +120,14 @@ class InferenceSession:
                 f"Required inputs ({sorted(missing)}) are missing from input "
                 f"feed ({list(input_feed)})."
             )
-        for name in input_feed:
-            if name not in self._input_names:
-                raise errors.InvalidArgument(
-                    f"[Sluice] : InvalidArgument : Invalid input name: {name}"
-                )
-        for name in output_names or ():
-            if name not in self._output_names:
-                raise errors.InvalidArgument(
-                    f"[Sluice] : InvalidArgument : Invalid output name: {name}"
-                )
+        for kind, given, known in (
+            ("input", input_feed, self._input_names),
+            ("output", output_names or (), self._output_names),
+        ):
+            for name in given:
+                if name not in known:
+                    text = f"InvalidArgument : Invalid {kind} name: {name}"
+                    raise errors.InvalidArgument(f"[Sluice] : {text}")
         for value in self._inputs if self._options._sizes else ():
             self._check_sizes(value, np.shape(input_feed[value.name]))
         with errors.running(), self._threads():

@@ -6,16 +6,17 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, ClassVar, NoReturn
 
-from .. import framework, unique_name
-from ..clip import _as
+from .. import unique_name
+from ..defaults import default_main_program
 from ..display import Shown
 from ..elsewhere import checked
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..executor import global_scope, scope_guard
-from ..feed_values import finite
-from ..framework import Program, Variable, positive
+from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+from ..program import Program
+from ..variable import Variable
 
 
 class _Average(Shown):
@@ -79,13 +80,11 @@ class _Average(Shown):
                     program.persistable(s.name, list(s.shape or ()), s.dtype)
                     for s in kept
                 ]
-                average = _as(like.dtype, self._averaged(param, here))
+                average = self._averaged(param, here)._as(like.dtype)
                 program.append_op("assign", {"X": average}, {"Out": var})
 
     @contextlib.contextmanager
-    def apply(
-        self, executor: Any, need_restore: bool = True
-    ) -> Iterator[None]:
+    def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
         """Let the parameters be their averages inside the block.
 
         Args:
@@ -185,7 +184,7 @@ class ExponentialMovingAverage(_Average):
             helper.append_op("assign", {"X": left * decay}, {"Out": left})
             for param in self._parameters(program):
                 average = self._keep(helper, param.name, param)
-                moved = average * decay + _as("float64", param) * (1 - decay)
+                moved = average * decay + param._as("float64") * (1 - decay)
                 helper.append_op("assign", {"X": moved}, {"Out": average})
                 states[param.name] = [average, left]
         self._begin = {left.name: 1.0}
@@ -194,7 +193,7 @@ class ExponentialMovingAverage(_Average):
     def _decay(self) -> Any:
         if self.thres_steps is None:
             return self.decay
-        steps = _as("float64", self.thres_steps)
+        steps = self.thres_steps._as("float64")
         least = (steps + 1) / (steps + 10)
         most = least._constant(self.decay)
         return _scalar(least._binary("elementwise_min", most))
@@ -244,7 +243,7 @@ class ModelAverage(_Average):
         self.max_average_window = positive(
             "model_average: max_average_window", max_average_window
         )
-        with framework.default_main_program()._appending("optimize"):
+        with default_main_program()._appending("optimize"):
             self._accumulate(self._helper())
 
     def _accumulate(self, helper: LayerHelper) -> None:
@@ -255,7 +254,7 @@ class ModelAverage(_Average):
         for counter in (updates, count):
             helper.append_op("assign", {"X": counter + 1}, {"Out": counter})
         rate = self.average_window_rate
-        window = _as("int64", _as("float64", updates) * rate)
+        window = (updates._as("float64") * rate)._as("int64")
         most = window._constant(self.max_average_window)
         window = window._binary("elementwise_min", most)
         ends = (count >= self.min_average_window)._binary(
@@ -265,7 +264,7 @@ class ModelAverage(_Average):
         for param in self._parameters(helper.main_program):
             total = self._keep(helper, f"{param.name}.sum", param)
             before = self._keep(helper, f"{param.name}.old_sum", param)
-            grown = total + _as("float64", param)
+            grown = total + param._as("float64")
             _where(helper, _scalar(ends), grown, before, before)
             _where(helper, _scalar(ends), _zero(total), grown, total)
             states[param.name] = [total, before, count, old]
@@ -276,7 +275,7 @@ class ModelAverage(_Average):
 
     def _averaged(self, param: str, states: list[Variable]) -> Variable:
         total, before, count, old = states
-        return (total + before) / _scalar(_as("float64", count + old))
+        return (total + before) / _scalar((count + old)._as("float64"))
 
 
 def _where(
@@ -288,10 +287,8 @@ def _where(
 
 def _scalar(x: Variable) -> Variable:
     """A value reshaped to [], which broadcasts to every shape."""
-    attrs = {"shape": []}
-    return x.program.append_op("reshape", {"X": x}, attrs=attrs)["Out"]
+    return x._append("reshape", {"X": x}, shape=[])
 
 
 def _zero(like: Variable) -> Variable:
-    attrs = {"shape": [], "dtype": like.dtype}
-    return like.program.append_op("fill_constant", attrs=attrs)["Out"]
+    return like._append("fill_constant", {}, shape=[], dtype=like.dtype)

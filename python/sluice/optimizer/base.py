@@ -8,17 +8,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .. import _core, framework, unique_name
-from ..clip import _as, _Clip, clipped
+from .. import _core, unique_name
+from ..backward import append_backward
+from ..clip import clipped
+from ..defaults import default_startup_program, program_guard
 from ..display import Shown, counted, cut
 from ..elsewhere import checked, help_with_attributes
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
-from ..framework import Program, Variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
-from ..regularizer import _Decay
+from ..param_attr import GradientClip, WeightDecay
+from ..program import Program
 from ..sparse import to_dense
+from ..variable import Variable
 
 
 class Minimized(tuple):
@@ -56,8 +59,8 @@ else:
 
 
 _LAST = {
-    "regularization": "_Decay | None",
-    "grad_clip": "_Clip | None",
+    "regularization": "WeightDecay | None",
+    "grad_clip": "GradientClip | None",
     "name": "str | None",
     "lazy_mode": "bool | None",
 }
@@ -89,8 +92,8 @@ class Optimizer(Shown):
     _keeps_others: ClassVar = False
 
     learning_rate: Rate
-    regularization: _Decay | None = field(default=None, kw_only=True)
-    grad_clip: _Clip | None = field(default=None, kw_only=True)
+    regularization: WeightDecay | None = field(default=None, kw_only=True)
+    grad_clip: GradientClip | None = field(default=None, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
     lazy_mode: bool | None = field(default=None, kw_only=True)
 
@@ -103,11 +106,14 @@ class Optimizer(Shown):
                     f"{what} must be at least 0, got {self.learning_rate}",
                     "python.learning_rate",
                 )
-        for what, kind in (("regularization", _Decay), ("grad_clip", _Clip)):
+        for what, kind, module in (
+            ("regularization", WeightDecay, "regularizer"),
+            ("grad_clip", GradientClip, "clip"),
+        ):
             value = getattr(self, what)
             if value is not None and not isinstance(value, kind):
                 raise InvalidArgumentError(
-                    f"{self.type}: {what} must be one of {kind.__module__} or "
+                    f"{self.type}: {what} must be one of sluice.{module} or "
                     f"None, got {_core._shown(value)}",
                     "python.optimizer_part",
                 )
@@ -152,7 +158,7 @@ class Optimizer(Shown):
         Raises:
             InvalidArgumentError: see :func:`sluice.append_backward`.
         """
-        pairs = framework.append_backward(loss, parameter_list, no_grad_set)
+        pairs = append_backward(loss, parameter_list, no_grad_set)
         return Minimized((self.apply_gradients(pairs, startup_program), pairs))
 
     def apply_gradients(
@@ -164,10 +170,10 @@ class Optimizer(Shown):
         if not params_grads:
             return []
         program = params_grads[0][0].program
-        startup = startup_program or framework.default_startup_program()
+        startup = startup_program or default_startup_program()
         with (
             program._appending("optimize"),
-            framework.program_guard(program, startup),
+            program_guard(program, startup),
         ):
             helper = LayerHelper(self.type, self.name)
             return self._append(helper, params_grads)
@@ -233,9 +239,7 @@ class Optimizer(Shown):
         )
         helper.append_op(self.type, inputs, outputs, self._attributes())
 
-    def _rate(
-        self, helper: LayerHelper, dtype: Any, factor: float
-    ) -> Variable:
+    def _rate(self, helper: LayerHelper, dtype: Any, factor: float) -> Variable:
         """The learning rate in a dtype, times the factor of a parameter."""
         key = helper.main_program.uid, str(dtype), factor
         if key in self._rates:
@@ -243,7 +247,7 @@ class Optimizer(Shown):
         if factor != 1:
             rate = self._rate(helper, dtype, 1.0) * factor
         elif isinstance(self.learning_rate, Variable):
-            rate = _as(dtype, self.learning_rate)
+            rate = self.learning_rate._as(dtype)
         else:
             name = unique_name.generate(f"{self.name}.learning_rate")
             value = Constant(self.learning_rate)

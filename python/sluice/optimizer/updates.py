@@ -12,9 +12,9 @@ from typing import ClassVar
 from ..clip import GradientClipByNorm
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
-from ..framework import Variable
 from ..layer_helper import LayerHelper
 from ..sparse import to_dense
+from ..variable import Variable
 from .base import Optimizer, Rate, declared
 
 __all__ = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from .. import _core, unique_name
 from ..elsewhere import checked
 from ..errors import InvalidArgumentError
-from ..feed_values import finite
-from ..framework import Variable, positive
+from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..sparse import to_dense
+from ..variable import Variable
 from .averages import _scalar, _where
 from .base import Optimizer
 

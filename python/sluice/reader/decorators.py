@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..framework import positive
+from ..feed_values import positive
 
 __all__ = ["batch", "buffered", "shuffle", "xmap_readers"]
 

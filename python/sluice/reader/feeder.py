@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, framework
+from .. import _core
+from ..defaults import default_main_program
 from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..feed_values import as_dtype
-from ..framework import Program, Variable
+from ..program import Program, fetch_names
+from ..variable import Variable
 
 
 class Feed:
@@ -20,8 +22,8 @@ class Feed:
     def __init__(
         self, feed_list: Sequence[Variable | str], program: Program | None
     ) -> None:
-        program = program or framework.default_main_program()
-        names = framework.fetch_names("feed_list", feed_list)
+        program = program or default_main_program()
+        names = fetch_names("feed_list", feed_list)
         found = [
             item if isinstance(item, Variable) else program.var(name)
             for item, name in zip(feed_list, names, strict=True)

@@ -25,11 +25,11 @@ from ..errors import (
     FailedPreconditionError,
     InvalidArgumentError,
 )
-from ..feed_values import finite
-from ..framework import Variable, positive
+from ..feed_values import finite, natural, positive
+from ..variable import Variable
 from .batches import Failure, IterableDataset, Maker
 from .feeder import DataFeeder, Feed
-from .samplers import BatchSampler, natural
+from .samplers import BatchSampler
 
 if TYPE_CHECKING:
     from .workers import Worker

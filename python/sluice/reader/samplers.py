@@ -11,18 +11,7 @@ import numpy as np
 from .. import _core
 from ..display import Shown
 from ..errors import InvalidArgumentError
-from ..framework import positive
-
-
-def natural(what: str, value: Any) -> int:
-    """Return ``value`` if it is an integer from 0 on, else raise."""
-    whole = isinstance(value, (int, np.integer)) and type(value) is not bool
-    if whole and value >= 0:
-        return int(value)
-    raise InvalidArgumentError(
-        f"{what}: expected an integer from 0 on, got {_core._shown(value)}",
-        "loader.natural",
-    )
+from ..feed_values import natural, positive
 
 
 def permutation(count: int, seed: int, epoch: int) -> np.ndarray:

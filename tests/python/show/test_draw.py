@@ -13,8 +13,8 @@ import pytest
 
 import sluice as sl
 from sluice import _core
-from sluice.draw_plan import draw_plan
-from sluice.graph_layout import lay_out
+from sluice.show.plan_drawing import draw as draw_plan
+from sluice.show.graph_layout import lay_out
 from sluice.lab import networks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -402,7 +402,7 @@ def test_texts_are_legible_in_size_and_contrast(dark):
 
 
 def test_texts_stay_in_their_boxes():
-    from sluice.drawing import text_width
+    from sluice.show.drawing import text_width
 
     for svg in drawings():
         for group in ElementTree.fromstring(svg).iter(SVG + "g"):

@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 from typing import Any
 
 import sluice as sl
-from sluice import display
 from sluice.errors import InvalidArgumentError
-from sluice.explanation import layer_names
-from sluice.summary import MOST_OPS
+from sluice.program import unread
+from sluice.show.explanation import layer_names
+from sluice.show.summary import MOST_OPS
 
 from ..machine import measure_machine
 from .document import SCHEMA, VERSION, Report
@@ -56,7 +56,7 @@ def report(
             f"{type(program).__name__}",
             "lab.report_program",
         )
-    fetches = display.unread(program) if fetch_list is None else fetch_list
+    fetches = unread(program) if fetch_list is None else fetch_list
     if tune is not None:
         sl.tune(program, feed, fetches, tune, place=place, scope=scope)
     plan = sl.Executor(place).prepare(program, feed, fetches)

@@ -7,9 +7,9 @@ import json
 import os
 from typing import Any
 
-from sluice.draw_plan import draw_plan
 from sluice.errors import DataLossError, InvalidArgumentError, NotFoundError
 from sluice.lab import text as words
+from sluice.show.plan_drawing import draw
 
 from . import graph, memory
 from .difference import difference
@@ -73,7 +73,7 @@ class Report:
 
     def draw(self) -> str:
         """The plan as SVG, as ``Plan.draw`` has it, with measured times."""
-        return draw_plan(self.data["plan"])
+        return draw(self.data["plan"])
 
     def save(
         self, path: str | os.PathLike[str], against: Report | None = None
@@ -142,7 +142,7 @@ def _check(data: dict[str, Any], name: str) -> None:
     try:
         difference(data, data)
         graph.make(data["plan"], 600)
-        draw_plan(data["plan"])
+        draw(data["plan"])
         memory.over_time(data["plan"], 100, 100)
         for op in data["plan"]["ops"]:
             lists = data["plan"]["candidate_lists"][op["candidate_list"]]

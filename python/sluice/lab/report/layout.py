@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from sluice.graph_layout import Point, lay_out
+from sluice.show.graph_layout import Point, lay_out
 
 from .graph import Edge, Graph
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluice import _lab
 from sluice.display import LIBRARIES, call_name, call_number, kernel_name
-from sluice.drawing import COLOURS
+from sluice.show.drawing import COLOURS
 
 from . import graph, memory
 from .difference import shown as shown_times

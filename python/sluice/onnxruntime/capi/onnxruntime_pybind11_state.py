@@ -14,9 +14,6 @@ from sluice.onnxruntime.options import *  # noqa: F403
 from sluice.onnxruntime.values import *  # noqa: F403
 
 __all__ = [
-    *binding.__all__,
-    *environment.__all__,
-    *errors.__all__,
-    *options.__all__,
-    *values.__all__,
+    *binding.__all__, *environment.__all__, *errors.__all__,
+    *options.__all__, *values.__all__,
 ]

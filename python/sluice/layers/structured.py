@@ -1,16 +1,23 @@
-"""Beam search: the best hypotheses of each source, step by step."""
+"""Structured prediction: beam search, and linear-chain conditional random
+fields over ragged or padded sequences.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..errors import InvalidArgumentError, UnimplementedError
-from ..framework import Variable, created, positive
-from .making import make
+from ..errors import UnimplementedError, argument_error
+from ..feed_values import positive
+from ..layer_helper import LayerHelper
+from ..variable import Variable, require_variable
+from .helpers import make
 from .sequence import lod_reset
 from .tensor_array import TensorArray, _filled
 
-__all__ = ["beam_search", "beam_search_decode", "is_empty"]
+__all__ = [
+    "beam_search", "beam_search_decode", "crf_decoding", "is_empty",
+    "linear_chain_crf",
+]
 
 
 class Selected(NamedTuple):
@@ -89,11 +96,12 @@ def beam_search(
     if cut is not None:
         levels = cut.lod
         if level != 0 or len(levels) > 2:
-            raise UnimplementedError(
+            raise argument_error(
                 f"beam_search: level = {level}, and {cut!r} has {len(levels)} "
                 "levels of sequences; expected level = 0, the sources, of one "
-                f"level or two{created()}",
+                "level or two",
                 "python.beam_level",
+                UnimplementedError,
             )
         inner = levels[-1].name
         inputs = {
@@ -143,10 +151,10 @@ def beam_search_decode(
     for argument, array in (("Ids", ids), ("Scores", scores)):
         what = f"beam_search_decode: {argument.lower()}"
         if len(_filled(what, array)._stacks) != 3:
-            raise InvalidArgumentError(
+            raise argument_error(
                 f"{what}: expected an array of what beam_search selects, "
-                f"ragged in 2 levels; the elements have "
-                f"{len(array._stacks) - 1}{created()}",
+                "ragged in 2 levels; the elements have "
+                f"{len(array._stacks) - 1}",
                 "python.beam_levels",
             )
         inputs[argument] = array._stacks[0]
@@ -179,3 +187,76 @@ def is_empty(x: Variable, name: str | None = None) -> Variable:
         count = make("reduce_prod", {"X": sizes}, keep_dim=True)
     zero = make("scale", {"X": count}, scale=0.0)
     return make("equal", {"X": count, "Y": zero}, name)
+
+
+def _crf(
+    op: str,
+    input: Variable,
+    label: Variable | None,
+    length: Variable | None,
+    param_attr: Any,
+    name: str | None = None,
+) -> Any:
+    """Append an op with its parameter, the transitions; return its outputs."""
+    require_variable(f"{op}: input", input)
+    tags = (input.shape or (None,))[-1]
+    if tags is None:
+        raise argument_error(
+            f"{op}: the number of tags must be known, got {input!r}",
+            "python.crf_tags",
+        )
+    helper = LayerHelper(op, name, input.program)
+    inputs = {"Emission": input, "Label": label, "Length": length}
+    inputs["Transition"] = helper.create_parameter(
+        param_attr, [tags + 2, tags], input.dtype
+    )
+    return helper.append_op(op, inputs)
+
+
+def linear_chain_crf(
+    input: Variable,
+    label: Variable,
+    length: Variable | None = None,
+    param_attr: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """Negative log-likelihood of tag sequences.
+
+    Args:
+        input: emissions: ragged [rows, N], or padded [B, T, N].
+        label: tags, int64: ragged [rows, 1], or padded [B, T].
+        length: lengths of padded sequences, [B], int64.
+        param_attr: attribute of the transitions [N + 2, N]: from the start, to
+            the end, and from tag to tag. It needs a name for decoding.
+        name: the layer's name.
+
+    Returns:
+        The cost of each sequence, [B, 1].
+
+    Raises:
+        InvalidArgumentError: N is unknown.
+        OutOfRangeError: at run time, for a length outside of [0, T].
+    """
+    made = _crf("linear_chain_crf", input, label, length, param_attr, name)
+    return made["LogLikelihood"]
+
+
+def crf_decoding(
+    input: Variable,
+    length: Variable | None = None,
+    param_attr: Any = None,
+    label: Variable | None = None,
+) -> Variable:
+    """The likeliest tags of each sequence, by Viterbi's algorithm.
+
+    Args:
+        input: emissions: ragged [rows, N], or padded [B, T, N].
+        length: lengths of padded sequences, [B], int64.
+        param_attr: the name (or attribute) of the transitions.
+        label: tags; if given, returns where they are right.
+
+    Returns:
+        Tags, int64: ragged [rows, 1], or [B, T] with zeros after the end.
+    """
+    made = _crf("crf_decoding", input, label, length, param_attr)
+    return made["ViterbiPath"]

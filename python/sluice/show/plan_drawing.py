@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from . import _core
-from .display import (
+from .. import _core
+from ..display import (
     LIBRARIES,
     call_name,
     call_number,
@@ -22,7 +22,7 @@ from .display import (
     of_seconds,
     shape_text,
 )
-from .draw import about, feed_boxes
+from ..errors import InvalidArgumentError
 from .drawing import (
     Box,
     Cell,
@@ -32,7 +32,7 @@ from .drawing import (
     render,
     write,
 )
-from .errors import InvalidArgumentError
+from .program_drawing import about, feed_boxes
 
 _MOST_BOXES = 40  # that are drawn without folding repeated blocks
 # The attributes of fused ops that are those of an op in them.
@@ -223,7 +223,7 @@ class _Plan:
         return cells[0]._replace(time=self.time(seconds))
 
 
-def draw_plan(
+def draw(
     plan: _core.Plan | Mapping[str, Any],
     path: str | os.PathLike[str] | None = None,
     by: str = "library",

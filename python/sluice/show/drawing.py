@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ._core import _shown
-from .display import clean
-from .errors import InvalidArgumentError
+from .._core import _shown
+from ..display import clean
+from ..errors import InvalidArgumentError
 from .graph_layout import Point, lay_out, levels
 from .summary import MOST_OPS
 

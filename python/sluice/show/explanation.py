@@ -1,4 +1,4 @@
-"""What ``explain`` returns: a text that is also a table."""
+"""``explain``: what it returns, a text that is also a table, and for what."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
 
-from .display import STYLE, flag, printable
-from .errors import InvalidArgumentError
+import numpy as np
 
-if TYPE_CHECKING:
-    from . import _core
+from .. import _core
+from ..display import STYLE, flag, printable
+from ..errors import InvalidArgumentError
+from ..executor import Executor, program_and_scope
+from ..program import Program, unread
+from ..ragged import offsets_of
 
 __all__ = ["Explanation"]
 
@@ -188,7 +192,7 @@ def table_of(text: str) -> dict[str, Any] | None:
     spans = [found.span() for found in re.finditer("x+(?: x+)*", used)]
     cells = [[row[a:b] for a, b in spans] for row in rows]
     return {
-        "head": _unwrapped(lines[:start]),
+        "head": plain_lines(lines[:start]),
         "columns": [
             {
                 "name": names[0].strip(),
@@ -203,16 +207,173 @@ def table_of(text: str) -> dict[str, Any] | None:
             }
             for row in cells[1:]
         ],
-        "foot": _unwrapped(lines[start + len(rows) :]),
+        "foot": plain_lines(lines[start + len(rows) :]),
     }
 
 
-def _unwrapped(lines: list[str]) -> list[dict[str, str]]:
-    """Paragraphs; lines that continue one are indented."""
+def plain_lines(lines: list[str]) -> list[dict[str, str]]:
+    """Lines as a table has them; those that continue one are indented."""
     text = re.sub("\n +", " ", "\n".join(lines))
-    return [
-        {"text": line, "emphasis": ""} for line in text.split("\n") if line
+    return [{"text": line, "emphasis": ""} for line in text.split("\n") if line]
+
+
+def layer_names(made: Any) -> dict[str, tuple[str, int]]:
+    """Names and numbers of a program's or a plan's layers, by outputs."""
+    calls = getattr(made, "_layers", {})
+    number = {call: i for i, call in enumerate(dict.fromkeys(calls.values()))}
+    return {name: (call.name, number[call]) for name, call in calls.items()}
+
+
+def explained(
+    op: Any,
+    all: Any,
+    fold: Any,
+    layers: dict[str, tuple[str, int]],
+    text: Callable[[tuple], str],
+    tables: Callable[[tuple], str],
+) -> Explanation:
+    """What ``text`` and ``tables`` say, after a check of the arguments."""
+    whole, folded = flag("explain: all", all), flag("explain: fold", fold)
+    if isinstance(op, str):
+        every = -1, False, False, _WIDTH, False, layers
+        op = _named(op, json.loads(tables(every)))
+    number = _op_number(op)
+    return Explanation(
+        lambda *how: text((number, whole, folded, *how, layers)),
+        lambda: tables((number, False, folded, _WIDTH, False, layers)),
+        whole,
+    )
+
+
+def _named(op: str, tables: list[dict[str, Any]]) -> int:
+    """The number of the only op of this name.
+
+    Raises:
+        InvalidArgumentError: there are none or several, whose numbers it names.
+    """
+    found = [
+        call["op"]
+        for call in tables[0]["calls"]
+        if op.lower() in (call["name"], *call["name"].split("+"))
     ]
+    if len(found) == 1:
+        return int(found[0])
+    numbers = ", ".join(map(str, found[:12])) + ", ..." * (len(found) > 12)
+    what = f"it is the ops {numbers}; take one" if found else "there is none"
+    raise _wrong_op(op, f": {what}")
+
+
+def _wrong_op(op: Any, more: str = "") -> InvalidArgumentError:
+    text = f"explain: op = {op!r}; expected a number of the first column{more}"
+    return InvalidArgumentError(text, "explain.op")
+
+
+def _op_number(op: Any) -> int:
+    """A number of the first column; -1 for all ops."""
+    if op is None:
+        return -1
+    try:
+        number = -1 if isinstance(op, bool) else operator.index(op)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**31:
+        raise _wrong_op(op)
+    return number
+
+
+def explain_program(
+    self: Program,
+    feed: Mapping[str, Any] | None = None,
+    fetch_list: Iterable[Any] | None = None,
+    place: Any = None,
+    op: int | None = None,
+    all: bool = False,
+    fold: bool = True,
+) -> Explanation:
+    """Say which kernel would run each op at ``place``, and why.
+
+    Data variables that are not in ``feed`` are zeros, with 1 for unknown
+    sizes, which the first line shows. By default ``fetch_list`` is all
+    outputs that no op reads. For ``op``, ``all`` and ``fold`` see
+    :meth:`Executor.explain`.
+    """
+    arrays = dict(feed or {})
+    known = self._blocks()[0]["vars"]
+    skipped = {*arrays, *(var["offsets"] for var in known)}
+    for var in known:
+        if var["is_data"] and var["name"] not in skipped:
+            shape = [1 if size is None else size for size in var["shape"]]
+            value: Any = np.zeros(shape, var["dtype"].dtype)
+            for _ in offsets_of(self, var["name"]):
+                value = [value]
+            arrays[var["name"]] = value
+    fetches = unread(self) if fetch_list is None else list(fetch_list)
+    executor = Executor(place)
+    executor.prepare(self, arrays, fetches)
+    return executor.explain(self, op, all, fold)
+
+
+def explain_executor(
+    self: Executor,
+    program: Program | None = None,
+    op: int | str | None = None,
+    all: bool = False,
+    fold: bool = True,
+    measure: bool = False,
+    feed: Mapping[str, Any] | None = None,
+    scope: _core.Scope | None = None,
+    budget: float = 0.3,
+) -> Explanation:
+    """Say which kernel runs each op of the plan prepared last, and why.
+
+    It also says what another kernel of the slowest op would cost, and how
+    to ask for it. For a program that ran in several stretches, it explains
+    all their plans and those of its blocks.
+
+    Args:
+        program: the default main program if None.
+        op: a number of the first column, or a name that one op has:
+            everything about that op.
+        all: every candidate of every op, and every remark.
+        fold: whether rows that are alike or small share a line.
+        measure: runs the plan as :meth:`profile` does, and shows for each
+            op the estimate, the actual time and the factor between them.
+        feed: with ``measure``, what to feed; zeros if None.
+        scope: with ``measure``, where parameters are read; the global scope
+            if None.
+        budget: with ``measure``, seconds for the runs.
+
+    Raises:
+        FailedPreconditionError: the program has not run yet.
+        NotFoundError: the plan does not compute the op.
+    """
+    program, scope = program_and_scope(program, scope)
+    if measure:
+        return _explain_measured(self, program, op, fold, feed, scope, budget)
+    return explained(
+        op, all, fold, layer_names(program),
+        partial(self._explain, program),
+        partial(self._explain_tables, program),
+    )  # fmt: skip
+
+
+def _explain_measured(
+    executor: Executor,
+    program: Program,
+    op: int | None,
+    fold: bool,
+    feed: Mapping[str, Any] | None,
+    scope: _core.Scope,
+    budget: float,
+) -> Explanation:
+    from .. import _lab
+
+    plan = executor._last_plan(program)
+    if feed is None:
+        feeds = json.loads(plan.explain_json())["feeds"]
+        feed = {f["var"]: np.zeros(f["shape"], f["dtype"]) for f in feeds}
+    measured = _lab._measure(plan, program, feed, scope, float(budget))
+    return explained(op, False, fold, {}, measured.text, measured.json)
 
 
 def explain_plan(
@@ -238,71 +399,4 @@ def explain_plan(
         NotFoundError: the plan does not compute the op.
     """
     layers = layer_names(self)
-    return explained(
-        op, all, fold, layers, self._explain, self._explain_tables
-    )
-
-
-def layer_names(made: Any) -> dict[str, tuple[str, int]]:
-    """Names and numbers of a program's or a plan's layers, by outputs."""
-    calls = getattr(made, "_layers", {})
-    number = {call: i for i, call in enumerate(dict.fromkeys(calls.values()))}
-    return {name: (call.name, number[call]) for name, call in calls.items()}
-
-
-def explained(
-    op: Any,
-    all: Any,
-    fold: Any,
-    layers: dict[str, tuple[str, int]],
-    text: Callable[[tuple], str],
-    tables: Callable[[tuple], str],
-) -> Explanation:
-    """What ``text`` and ``tables`` say, after a check of the arguments."""
-    whole, folded = flag("explain: all", all), flag("explain: fold", fold)
-    if isinstance(op, str):
-        every = -1, False, False, _WIDTH, False, layers
-        op = _named(op, json.loads(tables(every)))
-    number = op_number(op)
-    return Explanation(
-        lambda *how: text((number, whole, folded, *how, layers)),
-        lambda: tables((number, False, folded, _WIDTH, False, layers)),
-        whole,
-    )
-
-
-def _named(op: str, tables: list[dict[str, Any]]) -> int:
-    """The number of the only op of this name.
-
-    Raises:
-        InvalidArgumentError: there are none or several, whose numbers it names.
-    """
-    found = [
-        call["op"]
-        for call in tables[0]["calls"]
-        if op.lower() in (call["name"], *call["name"].split("+"))
-    ]
-    if len(found) == 1:
-        return int(found[0])
-    numbers = ", ".join(map(str, found[:12])) + ", ..." * (len(found) > 12)
-    what = f"it is the ops {numbers}; take one" if found else "there is none"
-    raise InvalidArgumentError(
-        f"explain: op = {op!r}; expected a number of the first column: {what}",
-        "explain.op",
-    )
-
-
-def op_number(op: Any) -> int:
-    """A number of the first column; -1 for all ops."""
-    if op is None:
-        return -1
-    try:
-        number = -1 if isinstance(op, bool) else operator.index(op)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 2**31:
-        raise InvalidArgumentError(
-            f"explain: op = {op!r}; expected a number of the first column",
-            "explain.op",
-        )
-    return number
+    return explained(op, all, fold, layers, self._explain, self._explain_tables)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _core
-from .display import counted, flag, shape_text, whole_feeds
+from .. import _core
+from ..display import counted, flag, shape_text, whole_feeds
 from .drawing import (
     COLOURS,
     Box,
@@ -26,7 +26,8 @@ from .drawing import (
 from .summary import Layers, count_by_phase
 
 if TYPE_CHECKING:
-    from .framework import LayerCall, Operator, Program
+    from ..elsewhere import LayerCall
+    from ..program import Operator, Program
 
 _MOST_BOXES = 60  # that are drawn without folding repeated blocks
 _KINDS = {
@@ -262,9 +263,9 @@ def _joins(cell: Cell) -> bool:
 
 def draw(
     program: Program,
-    path: str | os.PathLike[str] | None = None,
-    all: bool = False,
-    columns: int = 1,
+    path: str | os.PathLike[str] | None,
+    all: bool,
+    columns: int,
 ) -> str:
     """See :meth:`sluice.Program.draw`."""
     all = flag("draw: all", all)

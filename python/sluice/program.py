@@ -1,0 +1,329 @@
+"""Programs and their ops."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .display import printable
+from .elsewhere import LAYER, LayerCall
+from .errors import argument_error
+from .feed_values import positive
+from .saved_settings import settings_of, take_settings
+from .tracebacks import caller_location
+from .variable import Variable, instead_of_variable
+
+if TYPE_CHECKING:
+    from . import show
+
+Arguments = Mapping[str, Any]
+
+
+def by_name(op: Any, kind: str, value: Any) -> Mapping[str, Any]:
+    """Return ``value``, of the arguments or attributes of an op, if it is a
+    dict; {} for None.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise argument_error(
+            f"{op}: {kind} must be a dict by name, got {_core._shown(value)}",
+            "python.mapping",
+        )
+    return value
+
+
+class Operator:
+    """One op of a program, as appended."""
+
+    __slots__ = (
+        "attrs", "hint", "inputs", "line", "outputs", "purpose", "type",
+    )  # fmt: skip
+
+    def __init__(self, desc: dict[str, Any]) -> None:
+        self.type: str = desc["type"]
+        self.inputs: dict[str, list[str]] = dict(desc["inputs"])
+        self.outputs: dict[str, list[str]] = dict(desc["outputs"])
+        self.attrs: dict[str, Any] = desc["attributes"]
+        self.hint: str = desc["hint"]
+        self.purpose: str = desc["purpose"]
+        self.line: tuple[str, int] = (desc["file"], desc["line"])
+
+    def __repr__(self) -> str:
+        text = f"Operator({self.type}: {self.inputs} -> {self.outputs})"
+        return printable(text)
+
+
+# Those that still exist.
+PROGRAMS: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
+class Program(_core.Program):
+    """A graph of ops in the order of their creation; can be printed.
+
+    Ops are checked when they are appended, so that an error is raised at the
+    user's line.
+
+    Attributes:
+        random_seed: the seed of random ops that are appended with a seed of 0.
+            The same seed draws the same numbers in every process.
+    """
+
+    random_seed: int = 0
+    _purpose: str = "forward"  # of ops that are appended
+
+    def __init__(self) -> None:
+        super().__init__()
+        PROGRAMS.add(self)
+        self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
+        self._error_clips: dict[str, Any] = {}  # ErrorClipByValue by name
+        self._layers: dict[str, LayerCall] = {}  # by an op's first output
+
+    def _copied(self, become: str, *arguments: Any) -> Program:
+        """A copy that the method ``become`` fills, with what was said about
+        variables of this program.
+        """
+        copy = type(self)()
+        copy._param_attrs = dict(self._param_attrs)
+        copy._error_clips = dict(self._error_clips)
+        copy._layers = dict(self._layers)
+        getattr(copy, become)(self, *arguments)
+        return copy
+
+    def _check_own(self, what: str, variables: Iterable[Any]) -> None:
+        """Refuse variables of programs that are not related by copying: those
+        of the same name here are others.
+        """
+        other = [
+            each
+            for each in variables
+            if isinstance(each, Variable)
+            and self._owner_of(each.name) != each.program._owner_of(each.name)
+        ]
+        if other:
+            each = other[0]
+            file, line = each.program._made_at(each.name)
+            names = ", ".join(map(repr, other))
+            raise argument_error(
+                f"{what}: {names} belong{'s' * (len(other) == 1)} to another "
+                f"program than the one that runs: {each.name} is made at "
+                f"{file}:{line}. Run the program that has it, or give the name "
+                "for the variable of this one",
+                "python.other_program",
+            )
+
+    @contextlib.contextmanager
+    def _appending(self, purpose: str) -> Iterator[None]:
+        """Give the ops that are appended inside the block a purpose."""
+        outer, self._purpose = self._purpose, purpose
+        self._set_purpose(purpose)
+        try:
+            yield
+        finally:
+            self._purpose = outer
+            self._set_purpose(outer)
+
+    def data(
+        self,
+        name: str,
+        shape: Sequence[int | None],
+        dtype: Any = "float32",
+        lod_level: int = 0,
+    ) -> Variable:
+        """Declare a variable to feed; None means a variable size.
+
+        With ``lod_level`` its rows are sequences (docs/ragged.md). Raises
+        InvalidArgumentError when the name is taken.
+        """
+        if lod_level:
+            levels = positive("data: lod_level", lod_level)
+            self._ragged_data(name, dtype, shape, levels, caller_location())
+        else:
+            self._data(name, dtype, shape, caller_location())
+        return Variable(self, name)
+
+    def persistable(
+        self, name: str, shape: Sequence[int], dtype: Any = "float32"
+    ) -> Variable:
+        """Declare a variable that is stored in the scope, or return it."""
+        if not self.has_var(name):
+            self._persistable(name, dtype, shape)
+        return Variable(self, name)
+
+    def append_op(
+        self,
+        type: str,
+        inputs: Arguments | None = None,
+        outputs: Arguments | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        hint: str = "",
+    ) -> dict[str, Any]:
+        """Append an op; omitted outputs get new variables.
+
+        Arguments are variables, names or lists of them by argument name; None
+        omits an argument or attribute. Returns the outputs by argument name: a
+        variable, or a list for several.
+        Raises NotFoundError or InvalidArgumentError for everything that the
+        op's schema or shape function rejects, and leaves the program unchanged.
+        """
+        values = dict(by_name(type, "attrs", attrs))
+        if self.random_seed and values.get("seed") == 0:
+            values["seed"] = self.random_seed
+        made = self._append_op(
+            type,
+            self._names(type, "inputs", inputs),
+            values,
+            self._names(type, "outputs", outputs),
+            caller_location(), hint or "",
+        )
+        if (call := LAYER.get()) is not None:
+            self._layers |= {ns[0]: call for ns in made.values() if ns}
+        return {
+            argument: Variable(self, names[0])
+            if len(names) == 1
+            else [Variable(self, name) for name in names]
+            for argument, names in made.items()
+        }
+
+    def _names(
+        self, op: str, kind: str, arguments: Arguments | None
+    ) -> list[tuple[str, list[str]]]:
+        result = []
+        for argument, value in by_name(op, kind, arguments).items():
+            if value is None:
+                continue
+            many = isinstance(value, (list, tuple))
+            names = [
+                self._name(f"{op}: argument {argument}", v)
+                for v in (value if many else [value])
+            ]
+            result.append((argument, names))
+        return result
+
+    def _name(self, what: str, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, Variable):
+            raise argument_error(
+                f"{what}: expected a variable or its name, got "
+                f"{_core._shown(value)}{instead_of_variable(value)}",
+                "python.argument",
+            )
+        if value.program is not self:
+            raise argument_error(
+                f"{what}: {value!r} belongs to another program",
+                "python.other_program",
+            )
+        return value.name
+
+    def var(self, name: str) -> Variable:
+        """Return the variable; raises NotFoundError and lists similar names."""
+        return Variable(self, self._var(name)["name"])
+
+    def has_var(self, name: str) -> bool:
+        """Whether there is a variable of that name."""
+        return self._has_var(name)
+
+    def list_vars(self) -> list[Variable]:
+        """All variables, in order of creation."""
+        return [Variable(self, v["name"]) for v in self._blocks()[0]["vars"]]
+
+    def all_parameters(self) -> list[Variable]:
+        """The persistable float variables that gradients reach."""
+        return [
+            Variable(self, var["name"])
+            for var in self._blocks()[0]["vars"]
+            if var["persistable"]
+            and not var["stop_gradient"]
+            and var["dtype"].is_floating
+        ]
+
+    @property
+    def ops(self) -> list[Operator]:
+        """The ops in order."""
+        return [Operator(desc) for desc in self._blocks()[0]["ops"]]
+
+    def global_block(self) -> Program:
+        """Return the program itself, which acts as its first block."""
+        return self
+
+    def clone(self, for_test: bool = False) -> Program:
+        """Copy the program; for testing, its forward ops with ``is_test``."""
+        become = "_become_test_clone_of" if for_test else "_become_copy_of"
+        return self._copied(become)
+
+    def prune(self, fetch_list: Iterable[Any]) -> Program:
+        """Copy the ops that ``fetch_list``, variables or names, depends on.
+
+        Ops that only change parameters are left out. Raises NotFoundError for
+        an unknown variable.
+        """
+        names = fetch_names("prune: fetch_list", fetch_list, self)
+        return self._copied("_become_pruned", names)
+
+    def serialize(self) -> bytes:
+        """The program as bytes; see :meth:`parse`."""
+        return self._serialize(settings_of(self))
+
+    @classmethod
+    def parse(cls, data: bytes, origin: str = "a string") -> Program:
+        """Return the program that :meth:`serialize` wrote.
+
+        Raises DataLossError for damaged bytes and UnimplementedError for a
+        newer format.
+        """
+        program = cls()
+        take_settings(program, program._parse(data, origin), origin)
+        return program
+
+    def __reduce__(self) -> tuple:
+        return type(self).parse, (self.serialize(),)
+
+    if TYPE_CHECKING:  # sluice.show adds them
+        draw = show.draw_program
+        explain = show.explanation.explain_program
+        summary = show.summarize_program
+
+
+def require_list(what: str, given: Any, check: str) -> None:
+    """Raise with the id ``check`` unless it is a list of variables or names."""
+    if isinstance(given, (str, Variable)) or not isinstance(given, Iterable):
+        raise argument_error(
+            f"{what} must be a list of variables or names, got "
+            f"{_core._shown(given)}",
+            check,
+        )
+
+
+def fetch_names(
+    what: str, variables: Any, program: Program | None = None
+) -> list[str]:
+    """Names of variables, of the program if it is given; they may belong to a
+    clone, as in Executor.run."""
+    require_list(what, variables, "python.fetch_list")
+    given = list(variables)
+    for variable in given:
+        if not isinstance(variable, (str, Variable)):
+            raise argument_error(
+                f"{what}: expected a variable or its name, got "
+                f"{_core._shown(variable)}",
+                "python.fetch",
+            )
+    if program is not None:
+        program._check_own(what, given)
+    return [getattr(variable, "name", variable) for variable in given]
+
+
+def unread(program: Program) -> list[str]:
+    """The outputs that no op reads and that are not persistable."""
+    ops = program.ops
+    read = {n for op in ops for names in op.inputs.values() for n in names}
+    written = [n for op in ops for names in op.outputs.values() for n in names]
+    return [
+        name
+        for name in dict.fromkeys(written)
+        if name not in read and not program._var(name)["persistable"]
+    ]
