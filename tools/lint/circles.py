@@ -1,0 +1,69 @@
+"""Fails for circles of files of the Python package. Imports inside of functions
+count; those for type checkers only (`if TYPE_CHECKING`) do not, nor do those of
+the packages around a module."""
+
+import ast
+import graphlib
+import importlib.util
+import sys
+
+import rooms
+
+EXTENSIONS = {"_core", "_lab"}  # modules in C++
+# Files of sluice.fluid that may import each other: names may only go.
+KNOWN = (
+    "backward conditions control_flow distributions dygraph edits executor "
+    "formula_layers framework io layer_helper layers model_files readers schedules "
+    "scopes simple_layers"
+)
+
+
+def statements(node):
+    """Yields the import statements that run."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child
+        elif not isinstance(child, ast.If) or (
+            ast.unparse(child.test) != "TYPE_CHECKING"
+        ):
+            yield from statements(child)
+
+
+def imported(module, path, files):
+    """The modules of the package that a file imports."""
+    package = module if path.stem == "__init__" else module.rpartition(".")[0]
+    found = set()
+    for statement in statements(ast.parse((rooms.ROOT / path).read_text())):
+        base = ""
+        if isinstance(statement, ast.ImportFrom):
+            base = "." * statement.level + (statement.module or "")
+            base = importlib.util.resolve_name(base, package) + "."
+        for alias in statement.names:
+            name = base + alias.name
+            while name and name not in files:
+                name = name.rpartition(".")[0]
+            if not EXTENSIONS & {*base.split("."), alias.name}:
+                found.add(name)
+    return found - {"", module}
+
+
+def main():
+    files = {}
+    for path in rooms.files(".py"):
+        if path.is_relative_to("python/sluice"):
+            name = ".".join(path.with_suffix("").parts[1:])
+            files[name.removesuffix(".__init__")] = path
+    graph = {name: imported(name, path, files) for name, path in files.items()}
+    known = {f"sluice.fluid.{name}" for name in KNOWN.split()}
+    for name in known & graph.keys():
+        graph[name] -= known
+    problems = []
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        problems.append(f"files import each other: {' < '.join(error.args[1])}")
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
