@@ -39,6 +39,7 @@ import tempfile
 import time
 
 import bench_report
+import libraries
 import numpy as np
 import ranks
 
@@ -131,12 +132,7 @@ def sluice(options):
 
 
 def torch(options):
-    sys.path.append(str(bench_report.PEERS))
-    import run as peers
-
-    python = peers.environment(
-        "torch", bench_report.FOLDER.parent / "build" / "peers"
-    )
+    python = libraries.environment("torch")
     script = bench_report.PEERS / "distributed_torch.py"
     return Contestant(
         TORCH,

@@ -79,7 +79,7 @@ def main() -> int:
     options = parser.parse_args()
     report = bench_report.Report(options)
     chosen = [options.only_function] if options.only_function else FUNCTIONS
-    peer = bench_models.Peer() if options.peers else None
+    peer = bench_models.process("onnxruntime") if options.peers else None
     for elements in SIZES[:1] if options.smoke else SIZES:
         for function in chosen:
             bench_models.measure(

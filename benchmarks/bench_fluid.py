@@ -23,10 +23,7 @@ import statistics
 import sys
 
 import bench_report
-
-sys.path.append(str(bench_report.FOLDER / "fluid"))
-
-from contestants import (  # noqa: E402
+from contestants import (
     REFUSED,
     TOLERANCE,
     Contestant,

@@ -22,7 +22,7 @@ in a smoke run, which uses one small network, of the PLAIN kernels' outputs.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import math
 import os
 import pathlib
@@ -36,14 +36,13 @@ TEMPORARY = tempfile.TemporaryDirectory()
 # Tuning writes records; those of other runs must not be used.
 os.environ["SLUICE_RECORDS"] = str(pathlib.Path(TEMPORARY.name) / "records")
 
-import time  # noqa: E402
-
 import bench_report  # noqa: E402
+import contestants  # noqa: E402
+import models  # noqa: E402
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 
 import sluice as sl  # noqa: E402
-import sluice.onnxruntime as sluice_onnxruntime  # noqa: E402
 
 # Bounds on our time, as shares of onnxruntime's.
 AT_MOST = {
@@ -82,56 +81,9 @@ SMOKE_NETWORK = "squeezenet"
 SMOKE_TUNE = 0.1
 
 
-class Peer:
-    """onnxruntime in a separate process."""
-
-    def __init__(self) -> None:
-        folder = bench_report.FOLDER.parent / "build" / "peers"
-        sys.path.append(str(bench_report.PEERS))
-        import run as peers
-
-        self.python = peers.environment("onnxruntime", folder)
-        self.process = subprocess.Popen(
-            [self.python, bench_report.PEERS / "models_worker.py"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def ask(self, *words):
-        """Sends a command and returns its answer."""
-        print(*words, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"onnxruntime ended at {words}")
-        return json.loads(answer)
-
-
-class Ours:
-    """The same interface for Sluice, in this process."""
-
-    def __init__(self, path, threads, feeds) -> None:
-        self.feeds = feeds
-        options = sluice_onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        begin = time.perf_counter()
-        self.session = sluice_onnxruntime.InferenceSession(str(path), options)
-        self.results = self.session.run(None, feeds)
-        self.first_ms = (time.perf_counter() - begin) * 1e3
-
-    def run(self, count):
-        """Times runs one by one, in ms."""
-        times = []
-        for _ in range(count):
-            begin = time.perf_counter()
-            self.results = self.session.run(None, self.feeds)
-            times.append((time.perf_counter() - begin) * 1e3)
-        return times
-
-    def outputs(self):
-        """The outputs of the last run by name."""
-        names = [value.name for value in self.session.get_outputs()]
-        return dict(zip(names, self.results, strict=True))
+def process(name):
+    """Models of peers/models.py by onnxruntime, or Sluice, in a new process."""
+    return contestants.Contestant("models", name, 1, module="models")
 
 
 def ocr_models():
@@ -157,7 +109,7 @@ def ocr_models():
 def feeds_of(path, shape=None):
     """Random inputs for a model, of `shape` if the model has none."""
     rng = np.random.default_rng(1)
-    session = sluice_onnxruntime.InferenceSession(str(path))
+    session = models.session_of(path, 1)
     return {
         value.name: rng.standard_normal(
             shape
@@ -165,6 +117,13 @@ def feeds_of(path, shape=None):
         ).astype(np.float32)
         for value in session.get_inputs()
     }
+
+
+def feeds_file(feeds):
+    """A file of inputs, for the peer."""
+    path = f"{TEMPORARY.name}/feeds.npz"
+    np.savez(path, **feeds)
+    return path
 
 
 def difference(ours, theirs):
@@ -198,14 +157,13 @@ def check(name, outputs, expected):
 def measure(report, peer, name, model, at_most, threads, options):
     """Adds a row; `model` is a file and its feeds."""
     path, feeds = model
-    file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
-    np.savez(file, **feeds)
-    ours = Ours(path, threads, feeds)
+    ours = models.Models()
+    ours.load(path, threads, feeds)
     if peer is not None:
-        peer.ask("load", path, threads, file)
-        peer.ask("write", file.with_name("outputs.npz"))
-        theirs = dict(np.load(file.with_name("outputs.npz")))
-        check(name, ours.outputs(), theirs)
+        peer.ask("load", str(path), threads, feeds_file(feeds))
+        outputs = f"{TEMPORARY.name}/outputs.npz"
+        peer.ask("write", outputs)
+        check(name, ours.outputs(), dict(np.load(outputs)))
     untuned, theirs_untuned = take_turns(ours, peer, options.seconds)
     value, other = untuned, theirs_untuned
     if options.tune > 0:
@@ -213,7 +171,9 @@ def measure(report, peer, name, model, at_most, threads, options):
         value, other = take_turns(ours, peer, options.seconds)
     if options.smoke:
         with sl.kernel_hints("require library=PLAIN"):
-            check(name, ours.outputs(), Ours(path, threads, feeds).outputs())
+            plain = models.Models()
+            plain.load(path, threads, feeds)
+            check(name, ours.outputs(), plain.outputs())
     report.add(name, "ms", value, of_best=at_most)
     row = report.rows[-1]
     row.more["untuned"] = untuned
@@ -230,13 +190,11 @@ def first_answer(report, peer, starts):
     """The time to load resnet50 and run it once."""
     path = LIGHT / "light_resnet50.onnx"
     feeds = feeds_of(path)
-    file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
-    np.savez(file, **feeds)
     times, theirs = [], []
     for _ in range(starts):
-        times.append(Ours(path, 1, feeds).first_ms)
+        times.append(models.Models().load(path, 1, feeds))
         if peer is not None:
-            theirs.append(peer.ask("load", path, 1, file))
+            theirs.append(peer.ask("load", str(path), 1, feeds_file(feeds)))
     report.add("models/first_answer/resnet50", "ms", statistics.median(times),
                of_best=AT_MOST["first_answer"])
     if peer is not None:
@@ -246,7 +204,8 @@ def first_answer(report, peer, starts):
 def new_shape(report):
     """The additional time of the first run with another image size."""
     file, shape, _ = OCR["rec"]
-    ours = Ours(ocr_models() / file, 1, feeds_of(ocr_models() / file, shape))
+    path, ours = ocr_models() / file, models.Models()
+    ours.load(path, 1, feeds_of(path, shape))
     (name,) = ours.feeds
     extra = []
     for width in range(160, 640, 48):
@@ -258,52 +217,19 @@ def new_shape(report):
                NEW_SHAPE_MS)
 
 
-MEMORY = """
-import sys
-import numpy as np
-{imports} as onnxruntime
-
-def resident():
-    for line in open("/proc/self/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-
-def run(path):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        path, options, providers=["CPUExecutionProvider"])
-    feeds = {{value.name: np.zeros(value.shape, np.float32)
-             for value in session.get_inputs()}}
-    session.run(None, feeds)
-    return session
-
-small = run(sys.argv[2])
-before = resident()
-large = run(sys.argv[1])
-print(resident() - before)
-"""
-
-
 def memory(report, peer):
     """By how much a process grows that loads and runs resnet50."""
-    path = LIGHT / "light_resnet50.onnx"
-    small = LIGHT / "light_squeezenet.onnx"
+    small, large = (str(LIGHT / f"light_{name}.onnx")
+                    for name in ("squeezenet", "resnet50"))
 
-    def grown(python, imports):
-        run = subprocess.run(
-            [python, "-c", MEMORY.format(imports=imports), path, small],
-            check=True, stdout=subprocess.PIPE, text=True,
-        )
-        return float(run.stdout) - RESNET50_WEIGHTS_MB
+    def grown(name):
+        with contextlib.closing(process(name)) as one:
+            return one.ask("grown", large, small) - RESNET50_WEIGHTS_MB
 
-    report.add("models/memory/resnet50", "MB",
-               grown(sys.executable, "import sluice.onnxruntime"),
+    report.add("models/memory/resnet50", "MB", grown("sluice"),
                of_best=AT_MOST["memory"])
     if peer is not None:
-        report.rows[-1].peers["onnxruntime"] = grown(
-            peer.python, "import onnxruntime"
-        )
+        report.rows[-1].peers["onnxruntime"] = grown("onnxruntime")
 
 
 def geometric_means(report, threads, shares):
@@ -330,7 +256,7 @@ def main() -> int:
     if options.smoke:
         chosen, options.tune = [SMOKE_NETWORK], SMOKE_TUNE
     report = bench_report.Report(options)
-    peer = Peer() if options.peers else None
+    peer = process("onnxruntime") if options.peers else None
     only = options.only_model
     for threads in [options.threads] if options.threads else [1, 2]:
         shares = []

@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PEERS = FOLDER / "peers"
-sys.path.append(str(PEERS))  # for peer_timing and networks
+sys.path.append(str(PEERS))
+
+import libraries  # noqa: E402
 
 
 @dataclass
@@ -148,29 +150,11 @@ class Report:
         are left out, with the reason."""
         if not self.options.peers:
             return
-        only = ["--only", self.options.only] if self.options.only else []
-        with tempfile.NamedTemporaryFile("r") as file:
-            run = subprocess.run(
-                [
-                    "python3",
-                    PEERS / "run.py",
-                    suite,
-                    "--build",
-                    FOLDER.parent / "build" / "peers",
-                    "--output",
-                    file.name,
-                    *only,
-                    "--",
-                    *arguments,
-                ]
-            )
-            if run.returncode != 0:
-                print(f"the peers of {suite} could not be run", file=sys.stderr)
-                return
-            found = json.load(file)
-        self.left_out.update(found["left_out"])
+        only = self.options.only
+        rows, left_out = libraries.measure(suite, arguments, only)
+        self.left_out.update(left_out)
         for row in self.rows:
-            row.peers.update(found["rows"].get(row.id, {}))
+            row.peers.update(rows.get(row.id, {}))
 
     def finish(self) -> int:
         """Prints the rows with peers, and writes the JSON file in the form of

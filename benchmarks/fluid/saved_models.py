@@ -7,7 +7,6 @@ unmodified, in build/lac.
 
 import importlib.util
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -193,12 +192,6 @@ class Fresh:
         return json.loads(said.stdout.splitlines()[-1])[self.figure]
 
 
-def resident():
-    """The bytes of this process that are in memory."""
-    text = pathlib.Path("/proc/self/statm").read_text()
-    return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def measure(name, onednn, count, *cpu):
     """Prints the figures of Fresh."""
     clock = time.process_time if cpu else time.perf_counter
@@ -209,11 +202,11 @@ def measure(name, onednn, count, *cpu):
     begin = clock()
     model = Model(name, int(onednn), INPUTS[name]())
     model.answers()
-    answered, before = clock(), resident()
+    answered, before = clock(), worker.resident()
     again = predictor(name, int(onednn))
     print(json.dumps({
         "answer": (answered - begin) * 1e3, "load": (clock() - answered) * 1e3,
-        "memory": (resident() - before) / size,
+        "memory": (worker.resident() - before) / size,
     }))
     del again
 

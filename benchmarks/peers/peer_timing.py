@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 
+import libraries
+
 
 def arguments() -> argparse.Namespace:
-    """Parses the arguments from run.py, and sets the thread variables that the
-    libraries read at import: call it before importing them."""
+    """Parses the arguments from libraries.py, and sets the variables that a
+    library reads at import: call it before importing that."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", default="", help="NxMxP,NxMxP,...")
@@ -24,15 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--half-mean", type=float,
                         help="the same in bfloat16, where that is measured")
     options = parser.parse_args()
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                 "NUMBA_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
-        os.environ[name] = str(options.threads)
-    os.environ["TF_NUM_INTEROP_THREADS"] = "1"
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
-    os.environ["GLOG_minloglevel"] = "2"
-    if options.threads == 1:
-        os.environ["XLA_FLAGS"] = ("--xla_cpu_multi_thread_eigen=false "
-                                   "intra_op_parallelism_threads=1")
+    os.environ.update(libraries.thread_variables(options.threads))
     options.sizes = [tuple(int(d) for d in size.split("x"))
                      for size in options.sizes.split(",") if size]
     return options
@@ -112,5 +106,5 @@ def row_id(name: str, size: tuple, threads: int) -> str:
 
 
 def report(rows: dict) -> None:
-    """Prints {row id: {peer: value}} for run.py."""
+    """Prints {row id: {peer: value}} for libraries.py."""
     json.dump(rows, sys.stdout)

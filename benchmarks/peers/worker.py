@@ -1,11 +1,12 @@
-"""Runs one contestant of bench_fluid.py in a process of its own.
+"""Runs one contestant in a process of its own, for contestants.py.
 
     worker.py MODULE ROW NAME THREADS [--small] [--cpu]
 
-MODULE.ROWS has {row: {name: make}}; make(sizes) returns an object
-with check() and sample(seconds), see Steps. For each line "check" or "sample
-SECONDS" this prints one line of JSON. A contestant that cannot be made ends the
-process; its last line on stderr says why.
+MODULE.ROWS has {row: {name: make}}; make(sizes) returns an object. For each
+line with a JSON list of the name and the arguments of one of its methods this
+prints what that returns, as a line of JSON: of bench_fluid.py check() and
+sample(seconds), see Steps. A contestant that cannot be made ends the process;
+its last line on stderr says why.
 """
 
 import importlib
@@ -16,10 +17,16 @@ import sys
 import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [FOLDER, os.path.join(FOLDER, "..", "peers")]
+sys.path[:0] = [FOLDER, os.path.join(FOLDER, "..", "fluid")]
 
 CHECKS = 3
 clock = time.perf_counter  # of steps; with --cpu the process's own time
+
+
+def resident():
+    """The bytes of this process that are in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Steps:
@@ -169,11 +176,10 @@ def main():
     module.set_threads(int(threads))
     contestant = module.ROWS[row][name](sizes)
     for line in sys.stdin:
-        word, *arguments = line.split()
+        word, *arguments = json.loads(line)
+        found = getattr(contestant, word)(*arguments)
         if word == "check":
-            found = {"losses": contestant.check(), "version": module.VERSION}
-        else:
-            found = contestant.sample(*map(float, arguments))
+            found = {"losses": found, "version": module.VERSION}
         print(json.dumps(found), file=answers, flush=True)
 
 

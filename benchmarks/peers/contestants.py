@@ -1,4 +1,4 @@
-"""Processes of contestants, for bench_fluid.py, and what their turns say."""
+"""Processes of contestants, and what their turns say."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import libraries
+
 HERE = pathlib.Path(__file__).resolve().parent
 CHECK_LIMIT, SAMPLE_LIMIT = 1200, 300  # seconds; torch.compile takes minutes
 TOLERANCE = 1e-3
@@ -24,18 +26,12 @@ class FailedError(Exception):
 
 
 def environment(library: str, threads: int) -> dict[str, str]:
-    """The variables of a peer's process."""
-    found = dict(os.environ, CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="2",
-                 TF_NUM_INTEROP_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-    if library == "sluice":
-        return found
-    found.pop("PYTHONPATH", None)
-    for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP"):
-        key = f"{name}_THREADS" if "TF" in name else f"{name}_NUM_THREADS"
-        found[key] = str(threads)
-    if threads == 1:
-        found["XLA_FLAGS"] = ("--xla_cpu_multi_thread_eigen=false "
-                              "intra_op_parallelism_threads=1")
+    """The variables of a contestant's process."""
+    found = dict(os.environ, CUDA_VISIBLE_DEVICES="",
+                 PYTHONDONTWRITEBYTECODE="1")
+    if library != "sluice":
+        found.pop("PYTHONPATH", None)
+        found.update(libraries.thread_variables(threads))
     return found
 
 
@@ -43,7 +39,7 @@ def counting_mallocs(folder: str) -> str:
     """Compiles count_mallocs.c and returns the library."""
     library = f"{folder}/count_mallocs.so"
     command = ["cc", "-O2", "-shared", "-fPIC", "-o", library,
-               str(HERE / "count_mallocs.c")]
+               str(HERE.parent / "fluid" / "count_mallocs.c")]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -59,11 +55,8 @@ class Contestant:
         variables = environment(self.library, threads)
         python = sys.executable
         if self.library != "sluice":
-            import run as peers
-
-            folder = HERE.parents[1] / "build" / "peers"
             try:
-                python = peers.environment(self.library, folder)
+                python = libraries.environment(self.library)
             except (OSError, RuntimeError) as error:
                 raise FailedError(str(error)) from None
         self.folder = tempfile.TemporaryDirectory()
@@ -78,10 +71,11 @@ class Contestant:
             env=variables, start_new_session=True,
         )
 
-    def ask(self, word: str, limit: float):
-        """Sends a line and returns the answer."""
+    def ask(self, word: str, *arguments, limit: float = CHECK_LIMIT):
+        """Calls a method of the contestant and returns the answer."""
+        line = json.dumps([word, *arguments])
         try:
-            self.process.stdin.write(f"{word}\n".encode())
+            self.process.stdin.write(f"{line}\n".encode())
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # it ended, and its log says why
@@ -95,11 +89,11 @@ class Contestant:
 
     def check(self) -> dict:
         """The losses of the first steps, and the library's version."""
-        return self.ask("check", CHECK_LIMIT)
+        return self.ask("check")
 
     def sample(self, seconds: float) -> float:
         """A figure of one turn."""
-        return self.ask(f"sample {seconds}", SAMPLE_LIMIT)
+        return self.ask("sample", seconds, limit=SAMPLE_LIMIT)
 
     def close(self) -> None:
         """Ends the process."""
