@@ -182,9 +182,9 @@ def clipped(
             )
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():
-        given = [merged(pairs[i][1]) for i in members]
+        grads = [merged(pairs[i][1]) for i in members]
         for i, grad, before in zip(
-            members, clips[key](given), given, strict=True
+            members, clips[key](grads), grads, strict=True
         ):
             if before.rows is not None:
                 grad.program._set_rows(grad.name, before.rows.name)

@@ -37,10 +37,11 @@ class Constant(Initializer):
             self._fill("fill_constant", var, value=value)
             return
         # An integer that float64 cannot hold.
-        one = {"int_values": [whole], "shape": [1], "dtype": var.dtype}
-        made = var.program.append_op("assign_value", attrs=one | {"values": []})
+        one = {"values": [], "int_values": [whole], "shape": [1]}
+        append = var.program.append_op
+        outputs = append("assign_value", attrs=one | {"dtype": var.dtype})
         shape = {"shape": list(var.shape or ())}
-        var.program.append_op("expand", {"X": made["Out"]}, {"Out": var}, shape)
+        append("expand", {"X": outputs["Out"]}, {"Out": var}, shape)
 
 
 @checked

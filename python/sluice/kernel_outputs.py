@@ -31,12 +31,12 @@ class _Exact(np.ndarray):
     """An output that refuses numbers which its dtype would change."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        given = plain(value, self.dtype)
-        if self.dtype.kind in "iub" and given.dtype.kind != "V":
+        array = plain(value, self.dtype)
+        if self.dtype.kind in "iub" and array.dtype.kind != "V":
             with np.errstate(invalid="ignore"):
-                if (given.astype(self.dtype) != given).any():
+                if (array.astype(self.dtype) != array).any():
                     raise BadOutput(
-                        f"wrote {given.dtype} into out, which is {self.dtype} "
+                        f"wrote {array.dtype} into out, which is {self.dtype} "
                         "and cannot hold it; convert it by astype"
                     )
         super().__setitem__(key, value)

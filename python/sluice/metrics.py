@@ -110,11 +110,11 @@ class _Binary(MetricBase):
 
     def update(self, preds: Any, labels: Any) -> None:
         """Add a batch: probabilities of class 1, and labels, as many."""
-        said = np.rint(self._shares(np.asarray(preds).ravel())) == 1
-        right = self._labels_of(said, labels) == 1
-        self.tp += int((said & right).sum())
-        self.fp += int((said & ~right).sum())
-        self.fn += int((~said & right).sum())
+        predicted = np.rint(self._shares(np.asarray(preds).ravel())) == 1
+        right = self._labels_of(predicted, labels) == 1
+        self.tp += int((predicted & right).sum())
+        self.fp += int((predicted & ~right).sum())
+        self.fn += int((~predicted & right).sum())
 
 
 @checked

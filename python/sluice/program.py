@@ -172,7 +172,7 @@ class Program(_core.Program):
         values = dict(by_name(type, "attrs", attrs))
         if self.random_seed and values.get("seed") == 0:
             values["seed"] = self.random_seed
-        made = self._append_op(
+        variables = self._append_op(
             type,
             self._names(type, "inputs", inputs),
             values,
@@ -180,12 +180,12 @@ class Program(_core.Program):
             caller_location(), hint or "",
         )
         if (call := LAYER.get()) is not None:
-            self._layers |= {ns[0]: call for ns in made.values() if ns}
+            self._layers |= {ns[0]: call for ns in variables.values() if ns}
         return {
             argument: Variable(self, names[0])
             if len(names) == 1
             else [Variable(self, name) for name in names]
-            for argument, names in made.items()
+            for argument, names in variables.items()
         }
 
     def _names(
@@ -288,12 +288,12 @@ class Program(_core.Program):
         summary = show.summarize_program
 
 
-def require_list(what: str, given: Any, check: str) -> None:
+def require_list(what: str, value: Any, check: str) -> None:
     """Raise with the id ``check`` unless it is a list of variables or names."""
-    if isinstance(given, (str, Variable)) or not isinstance(given, Iterable):
+    if isinstance(value, (str, Variable)) or not isinstance(value, Iterable):
         raise argument_error(
             f"{what} must be a list of variables or names, got "
-            f"{_core._shown(given)}",
+            f"{_core._shown(value)}",
             check,
         )
 
@@ -304,8 +304,8 @@ def fetch_names(
     """Names of variables, of the program if it is given; they may belong to a
     clone, as in Executor.run."""
     require_list(what, variables, "python.fetch_list")
-    given = list(variables)
-    for variable in given:
+    items = list(variables)
+    for variable in items:
         if not isinstance(variable, (str, Variable)):
             raise argument_error(
                 f"{what}: expected a variable or its name, got "
@@ -313,8 +313,8 @@ def fetch_names(
                 "python.fetch",
             )
     if program is not None:
-        program._check_own(what, given)
-    return [getattr(variable, "name", variable) for variable in given]
+        program._check_own(what, items)
+    return [getattr(variable, "name", variable) for variable in items]
 
 
 def unread(program: Program) -> list[str]:

@@ -472,11 +472,11 @@ def py_func_op(
         skipped: for each input, whether ``backward`` does not get it.
     """
     specs = [_py_func_output(i, spec) for i, spec in enumerate(outputs)]
-    for what, given in ("func", function), ("backward_func", backward):
-        if not callable(given) and (what == "func" or given is not None):
+    for what, value in ("func", function), ("backward_func", backward):
+        if not callable(value) and (what == "func" or value is not None):
             raise InvalidArgumentError(
                 f"py_func: {what}: expected a function, got "
-                f"{_core._shown(given)}",
+                f"{_core._shown(value)}",
                 "py_func.function",
             )
     key = (function, backward, *inputs, repr(specs), *skipped)
@@ -512,12 +512,12 @@ def _add_py_func_grad(
     """Add the op that calls ``backward``: the gradient of the inputs ``xs``,
     each a name, a dtype and whether it is skipped, with indices ``floats``.
     """
-    given = [*xs, *((name, dtype, False) for name, dtype, *_ in specs)]
-    given += [(f"{name}@GRAD", dtype, False) for name, dtype, *_ in specs]
+    arguments = [*xs, *((name, dtype, False) for name, dtype, *_ in specs)]
+    arguments += [(f"{name}@GRAD", dtype, False) for name, dtype, *_ in specs]
     grads = [(f"X{i}@GRAD", xs[i][1], f"X{i}", []) for i in floats]
 
     def gradients(*arrays: Any) -> Any:
-        pairs = zip(arrays, given, strict=True)
+        pairs = zip(arrays, arguments, strict=True)
         result = backward(*(array for array, (*_, skip) in pairs if not skip))
         results = result if isinstance(result, (tuple, list)) else [result]
         if len(results) != len(xs):
@@ -530,7 +530,7 @@ def _add_py_func_grad(
 
     name = getattr(backward, "__name__", type(backward).__name__)
     text = f"Calls the Python function {name}."
-    _core._add_py_func(op, text, given, grads, False)
+    _core._add_py_func(op, text, arguments, grads, False)
     kernel(op, variant="python")(gradients)
 
 

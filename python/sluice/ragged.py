@@ -95,21 +95,23 @@ def _refuse(name: str, problem: str, check: str) -> None:
     raise InvalidArgumentError(f"feed {name}: {problem}", f"python.{check}")
 
 
-def _checked_lengths(name: str, rows: Any, given: list[Any]) -> list[list[int]]:
+def _checked_lengths(
+    name: str, rows: Any, levels: list[Any]
+) -> list[list[int]]:
     """The offsets of lengths, the outermost level first."""
-    ends = [len(level) for level in given[1:]] + [len(rows)]
-    for level, end in zip(given, ends, strict=True):
+    ends = [len(level) for level in levels[1:]] + [len(rows)]
+    for level, end in zip(levels, ends, strict=True):
         if min(level, default=0) < 0:
             _refuse(name, f"a length is negative: {level}", "lod_falls")
         if sum(level) != end:
-            below = "rows" if level is given[-1] else "sequences below"
+            below = "rows" if level is levels[-1] else "sequences below"
             _refuse(
                 name,
                 f"lengths {_core._shown(level)} add up to {sum(level)}; there "
                 f"are {end} {below}",
                 "lod_lengths",
             )
-    return [_offsets(level) for level in given]
+    return [_offsets(level) for level in levels]
 
 
 def _checked_lod(name: str, rows: Any, lod: list[list[int]]) -> list[list[int]]:
@@ -211,11 +213,11 @@ def _pack(spec: _Spec, value: Any) -> tuple[np.ndarray, list[list[int]]]:
         return _pack_list(spec, value)
     if isinstance(value, tuple) and len(value) == 2:
         rows = spec.rows_of(value[0])
-        given = value[1].tolist() if hasattr(value[1], "tolist") else value[1]
-        given = list(given)
-        nested = bool(given) and isinstance(given[0], (list, tuple, np.ndarray))
+        lod = value[1].tolist() if hasattr(value[1], "tolist") else value[1]
+        lod = list(lod)
+        nested = bool(lod) and isinstance(lod[0], (list, tuple, np.ndarray))
         # Fluid's lengths for each level; else offsets.
-        lod = _checked_lengths(spec.name, rows, given) if nested else [given]
+        lod = _checked_lengths(spec.name, rows, lod) if nested else [lod]
         return rows, _checked_lod(spec.name, rows, lod)
     _refuse(
         spec.name,

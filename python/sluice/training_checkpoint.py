@@ -110,7 +110,7 @@ def save_checkpoint(
             "that checkpoints need for themselves; expected another one",
             "checkpoint.reserved_name",
         )
-    folder = _made_folder(folder)
+    folder = _new_folder(folder)
     path = folder / f"step-{step:09d}.safetensors"
     saved = _subset(program, {v.name for v in _persistables(program)})
     saved.persistable(_STATE, [len(text)], "uint8")
@@ -134,7 +134,7 @@ def save_checkpoint(
     return str(path)
 
 
-def _made_folder(folder: str | os.PathLike[str]) -> Path:
+def _new_folder(folder: str | os.PathLike[str]) -> Path:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

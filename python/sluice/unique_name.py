@@ -38,10 +38,10 @@ def guard(
     names. A text begins all names of the block, as in Fluid; a generator counts
     on.
     """
-    made = new_generator
-    if not isinstance(made, UniqueNameGenerator):
-        made = UniqueNameGenerator(generator.prefix + (made or ""))
-    outer, _ = switch(made)
+    inner = new_generator
+    if not isinstance(inner, UniqueNameGenerator):
+        inner = UniqueNameGenerator(generator.prefix + (inner or ""))
+    outer, _ = switch(inner)
     try:
         yield
     finally:

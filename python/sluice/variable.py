@@ -137,10 +137,10 @@ class Variable(VariableMath):
         file, line = self.program._made_at(self.name)
         cell = file.startswith("cell ")
         at = f"in {file}, line" if cell else f"at {file.rpartition('/')[2]}:"
-        made = f", made {at}{' ' * cell}{line}" if file else ""
+        place = f", made {at}{' ' * cell}{line}" if file else ""
         return printable(
             f"<Variable {cut(self.name, 100)}: {desc['dtype']} "
-            f"{shape_text(desc['shape'])}{kind}{made}>"
+            f"{shape_text(desc['shape'])}{kind}{place}>"
         )
 
     def _repr_html_(self) -> str:

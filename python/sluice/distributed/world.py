@@ -98,18 +98,18 @@ def shard(batch: Any) -> np.ndarray:
         FailedPreconditionError: :func:`init` was not called.
     """
     _core._require_joined("shard")
-    given = batch
+    value = batch
     try:
-        batch = np.asarray(given)
+        batch = np.asarray(value)
     except (TypeError, ValueError) as error:  # a Variable, a ragged list
         raise InvalidArgumentError(
-            f"shard: batch is {_core._shown(given)}; expected an array, but "
+            f"shard: batch is {_core._shown(value)}; expected an array, but "
             f"{error}",
             "distributed.batch_array",
         ) from error
     if batch.ndim == 0:
         raise InvalidArgumentError(
-            f"shard: batch is {_core._shown(given)}; expected an array whose "
+            f"shard: batch is {_core._shown(value)}; expected an array whose "
             "first dim can be divided among the ranks",
             "distributed.batch",
         )

@@ -33,21 +33,21 @@ def same_count(what: str, got: int, expected: int) -> None:
         )
 
 
-def step_of(layer: str, fn: Callable[..., Any], *given: list[Any]) -> Any:
+def step_of(layer: str, fn: Callable[..., Any], *lists: list[Any]) -> Any:
     """Call the function of a scan; return the two lists that it gives."""
     cause: Exception | None = None
     try:
-        made = fn(*given)
+        step = fn(*lists)
     except (IndexError, ValueError) as error:
         if not re.search("list index out of range|s to unpack", str(error)):
             raise
-        made = cause = error
-    if isinstance(made, (list, tuple)) and len(made) == 2:
-        return made
+        step = cause = error
+    if isinstance(step, (list, tuple)) and len(step) == 2:
+        return step
     raise argument_error(
-        f"{layer}: fn gets lists of {len(given[0])} and {len(given[1])}, for "
+        f"{layer}: fn gets lists of {len(lists[0])} and {len(lists[1])}, for "
         "init and xs, and must return two, the next carried variables and what "
-        f"to collect, as [state], []; got {_core._shown(made)}",
+        f"to collect, as [state], []; got {_core._shown(step)}",
         "python.scan_fn",
     ) from cause
 
@@ -86,7 +86,7 @@ class Carried:
                 shapes.append(given)
         return shapes
 
-    def made_of(self, variables: Sequence[Variable]) -> list[Value]:
+    def values_from(self, variables: Sequence[Variable]) -> list[Value]:
         """The values that other variables make."""
         return [
             value._with([variables[at] for at in places])

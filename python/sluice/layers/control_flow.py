@@ -24,8 +24,8 @@ def _list(what: str, value: Any) -> list[Variable]:
     return [require_variable(what, each) for each in values]
 
 
-def _unpacked(made: dict[str, Any], output: str) -> list[Variable]:
-    value = made.get(output, [])
+def _unpacked(outputs: dict[str, Any], output: str) -> list[Variable]:
+    value = outputs.get(output, [])
     return value if isinstance(value, list) else [value]
 
 
@@ -54,14 +54,14 @@ def _carried_data(
     program: Program, shapes: Sequence[Any], first: Variables
 ) -> list[Variable]:
     """The block's variables of what a loop carries, ragged as at first."""
-    made = _block_data(program, "carried", shapes, first)
-    inside = dict(zip(_names(first), _names(made), strict=True))
-    for variable, like in zip(made, first, strict=True):
+    variables = _block_data(program, "carried", shapes, first)
+    inside = dict(zip(_names(first), _names(variables), strict=True))
+    for variable, like in zip(variables, first, strict=True):
         offsets = like.offsets
         if offsets is not None:
             name = inside.get(offsets.name, offsets.name)
             program._set_offsets(variable.name, name)
-    return made
+    return variables
 
 
 def _names(variables: Variables) -> list[str]:
@@ -102,20 +102,20 @@ def cond(
             what = f"cond: what {name}_block gives"
             if name == "then":
                 single = isinstance(value, (Variable, TensorArray))
-                given = Carried(what, values_of(what, value))
-                outputs = given.variables
+                branch = Carried(what, values_of(what, value))
+                outputs = branch.variables
             else:
                 other = values_of(what, value)
-                same = len(other) == len(given.values)
+                same = len(other) == len(branch.values)
                 outputs = (
-                    given.same(what, other)
+                    branch.same(what, other)
                     if same
                     else Carried(what, other).variables  # the op refuses them
                 )
             attrs[f"{name}_outputs"] = _names(outputs)
             program._end_block()
-        made = program.append_op("if", inputs={"Cond": pred}, attrs=attrs)
-    results = given.made_of(_unpacked(made, "Out"))
+        op_outputs = program.append_op("if", inputs={"Cond": pred}, attrs=attrs)
+    results = branch.values_from(_unpacked(op_outputs, "Out"))
     return results[0] if single else results
 
 
@@ -163,11 +163,11 @@ def while_loop(
         block = program._begin_block()
         carried = _carried_data(program, first.shapes(shapes), variables)
         what = "while_loop: what body gives"
-        results = values_of(what, body(*first.made_of(carried)))
+        results = values_of(what, body(*first.values_from(carried)))
         following = first.same(what, results, carried)
         (goes_on,) = _list("while_loop: what cond gives", [cond(*results)])
         program._end_block()
-        made = program.append_op(
+        op_outputs = program.append_op(
             "loop",
             inputs={"Cond": begins, "Carried": variables},
             attrs={
@@ -180,7 +180,7 @@ def while_loop(
                 "recompute": recompute,
             },
         )
-    return first.made_of(_unpacked(made, "Out"))
+    return first.values_from(_unpacked(op_outputs, "Out"))
 
 
 def scan(
@@ -228,12 +228,13 @@ def scan(
             [each.shape and each.shape[1:] for each in sequences],
             sequences,
         )
-        results, outputs = step_of("scan", fn, first.made_of(carried), elements)
+        before = first.values_from(carried)
+        results, outputs = step_of("scan", fn, before, elements)
         what = "scan: what fn carries on"
         following = first.same(what, values_of(what, results), carried)
         outputs = _list("scan: what fn stacks", outputs)
         program._end_block()
-        made = program.append_op(
+        op_outputs = program.append_op(
             "loop",
             inputs={"Carried": first.variables, "Sequences": sequences},
             attrs={
@@ -247,5 +248,5 @@ def scan(
                 "recompute": recompute,
             },
         )
-    carried = first.made_of(_unpacked(made, "Out"))
-    return carried, _unpacked(made, "Stacked")
+    carried = first.values_from(_unpacked(op_outputs, "Out"))
+    return carried, _unpacked(op_outputs, "Stacked")

@@ -97,9 +97,9 @@ def dynamic_lstm(
         "gate_order": "cifo",
         "activations": _activations("dynamic_lstm", *kinds),
     }
-    made = helper.append_op("lstm", inputs, outputs, attrs)
+    results = helper.append_op("lstm", inputs, outputs, attrs)
     hidden, cell = (
-        ops.reshape(made[n], shape=[0, units]) for n in ("Y", "Cells")
+        ops.reshape(results[n], shape=[0, units]) for n in ("Y", "Cells")
     )
     return hidden, cell
 
@@ -277,8 +277,8 @@ def dynamic_gru(
         ),
     }
     outputs = {"Reserve": f"{helper.name}.Reserve"}
-    made = helper.append_op("gru", inputs, outputs, attrs)
-    return ops.reshape(made["Y"], shape=[0, size])
+    results = helper.append_op("gru", inputs, outputs, attrs)
+    return ops.reshape(results["Y"], shape=[0, size])
 
 
 def _bias(helper: LayerHelper, attr: Any, columns: int, x: Variable) -> Any:
@@ -313,13 +313,13 @@ def _check_lstm(
         raise _wrong(layer, "give h_0 and c_0, or neither")
 
 
-def _activations(layer: str, *given: str) -> list[str]:
-    for argument, value in zip(_ARGUMENTS, given, strict=False):
+def _activations(layer: str, *names: str) -> list[str]:
+    for argument, value in zip(_ARGUMENTS, names, strict=False):
         if value not in _ACTIVATIONS:
             known = ", ".join(_ACTIVATIONS)
             what = f"{argument}_activation must be one of {known}"
             raise _wrong(layer, f"{what}, got {value!r}")
-    return ["affine" if a == "identity" else a for a in given]
+    return ["affine" if a == "identity" else a for a in names]
 
 
 def _with_zeros(bias: Variable) -> Variable:
@@ -393,7 +393,7 @@ def sequence_scan(
             for new, old in zip(following, carried, strict=True)
         ]
         program._end_block()
-        made = program.append_op(
+        op_outputs = program.append_op(
             "loop",
             inputs={
                 "Carried": first,
@@ -413,11 +413,11 @@ def sequence_scan(
         )
     collected = [
         make("sequence_unpad_as", {"X": each, "Y": like})
-        for each in _unpacked(made, "Stacked")
+        for each in _unpacked(op_outputs, "Stacked")
     ]
     if reverse:
         collected = [make("sequence_reverse", {"X": x}) for x in collected]
-    return _unpacked(made, "Out"), collected
+    return _unpacked(op_outputs, "Out"), collected
 
 
 def _cut_alike(xs: list[Variable]) -> list[Variable]:
@@ -454,8 +454,8 @@ def _start(i: int, value: Any, like: Variable, length: Variable) -> Variable:
     if isinstance(value, Variable):
         return value
     what = f"sequence_scan: init[{i}]"
-    given = value if isinstance(value, (list, tuple)) else [value]
-    sizes = [1, *(positive(what, size) for size in given)]
+    dims = value if isinstance(value, (list, tuple)) else [value]
+    sizes = [1, *(positive(what, size) for size in dims)]
     dtype = like.dtype if "float" in str(like.dtype) else "float32"
     attrs = {"shape": sizes, "dtype": dtype, "value": 0.0}
     zero = make("fill_constant", {}, None, like.program, **attrs)

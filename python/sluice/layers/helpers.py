@@ -40,13 +40,13 @@ def apply(op: str, x: Variable, inputs: Any = None, **attrs: Any) -> Variable:
     return x._append(op, {"X": x, **(inputs or {})}, **attrs)
 
 
-def one_shape(layer: str, **given: Any) -> None:
+def one_shape(layer: str, **named: Any) -> None:
     """Refuse variables (or shapes) that differ, which would be repeated.
 
     Sizes that are unknown fit every size, and numbers every shape.
     """
     shapes: dict[str, list[int | None]] = {}
-    for name, value in given.items():
+    for name, value in named.items():
         shape = value.shape if isinstance(value, Variable) else value
         if isinstance(shape, (tuple, list)):
             shapes[name] = list(shape)

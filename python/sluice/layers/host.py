@@ -95,8 +95,8 @@ def py_func(
         [each.name in skipped for each in xs],
     )
     program = xs[0].program
-    made = program.append_op(op, {f"X{i}": v for i, v in enumerate(xs)})
-    outputs = list(made.values())
+    results = program.append_op(op, {f"X{i}": v for i, v in enumerate(xs)})
+    outputs = list(results.values())
     if backward_func is None:
         for variable in outputs:
             variable.stop_gradient = True

@@ -118,7 +118,7 @@ def softmax_with_cross_entropy(
     Raises:
         OutOfRangeError: at run time, for a label that is not a class.
     """
-    made = logits.program.append_op(
+    outputs = logits.program.append_op(
         "softmax_with_cross_entropy",
         {"Logits": logits, "Label": label},
         attrs={
@@ -128,8 +128,8 @@ def softmax_with_cross_entropy(
         },
     )
     if return_softmax:
-        return made["Loss"], made["Softmax"]
-    return made["Loss"]
+        return outputs["Loss"], outputs["Softmax"]
+    return outputs["Loss"]
 
 
 def cross_entropy(
@@ -171,12 +171,12 @@ def _nll(
     ignore_index: int,
     axis: int,
 ) -> tuple[Variable, Variable]:
-    made = input.program.append_op(
+    outputs = input.program.append_op(
         "nll_loss",
         {"X": input, "Label": label, "Weight": weight},
         attrs={"ignore_index": ignore_index, "axis": axis},
     )
-    return made["Loss"], made["LabelWeight"]
+    return outputs["Loss"], outputs["LabelWeight"]
 
 
 def nll_loss(

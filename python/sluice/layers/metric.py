@@ -30,8 +30,8 @@ def topk(input: Variable, k: int = 1) -> TopK:
     Returns:
         values and indices (int64), both [..., k].
     """
-    made = input.program.append_op("top_k", {"X": input}, attrs={"k": k})
-    return TopK(made["Out"], made["Indices"])
+    outputs = input.program.append_op("top_k", {"X": input}, attrs={"k": k})
+    return TopK(outputs["Out"], outputs["Indices"])
 
 
 def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
@@ -108,7 +108,7 @@ def auc(
             )
             for sign in ("pos", "neg")
         ]
-        made = helper.append_op(
+        outputs = helper.append_op(
             "auc",
             {
                 "Predict": input,
@@ -123,7 +123,7 @@ def auc(
                 "slide_steps": steps,
             },
         )
-        areas.append(made["AUC"])
+        areas.append(outputs["AUC"])
         states += counts
     return AucOutputs(areas[1], areas[0], states)
 
@@ -163,8 +163,8 @@ def edit_distance(
         "normalized": normalized,
         "ignored_tokens": list(ignored_tokens or ()),
     }
-    made = input.program.append_op("edit_distance", inputs, attrs=attrs)
-    return made["Out"], made["SequenceNum"]
+    outputs = input.program.append_op("edit_distance", inputs, attrs=attrs)
+    return outputs["Out"], outputs["SequenceNum"]
 
 
 class ChunkEvalOutputs(NamedTuple):
@@ -206,5 +206,5 @@ def chunk_eval(
         "num_chunk_types": num_chunk_types,
         "excluded_chunk_types": list(excluded_chunk_types or ()),
     }
-    made = input.program.append_op("chunk_eval", inputs, attrs=attrs)
-    return ChunkEvalOutputs(*made.values())
+    outputs = input.program.append_op("chunk_eval", inputs, attrs=attrs)
+    return ChunkEvalOutputs(*outputs.values())

@@ -192,8 +192,8 @@ def batch_norm(
     helper = LayerHelper("batch_norm", name, input.program)
     inputs = _inputs(helper, input, (param_attr, bias_attr), size)
     names = {"Mean": moving_mean_name, "Variance": moving_variance_name}
-    for start, (argument, given) in enumerate(names.items()):
-        moving = given or f"{helper.name}.{argument.lower()}"
+    for start, (argument, own) in enumerate(names.items()):
+        moving = own or f"{helper.name}.{argument.lower()}"
         inputs[argument] = helper.create_persistable(
             moving, [size], input.dtype, Constant(float(start))
         )

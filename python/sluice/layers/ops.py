@@ -69,17 +69,17 @@ def _append(
         named = {o: n for o, n in named.items() if o not in _UPDATES[op]}
     lists = _LISTS[op]
     for output in lists & named.keys():
-        (given,) = inputs.values()
-        count = len(given) if isinstance(given, (list, tuple)) else 1
+        (parts,) = inputs.values()
+        count = len(parts) if isinstance(parts, (list, tuple)) else 1
         named[output] = [f"{name}.{i}" for i in range(count)]
     attrs = {a: value for a, value in attrs.items() if value is not None}
-    made = _program_of(inputs).append_op(op, inputs, named, attrs, hint)
+    outputs = _program_of(inputs).append_op(op, inputs, named, attrs, hint)
     for output in lists:
-        if isinstance(made[output], Variable):
-            made[output] = [made[output]]
+        if isinstance(outputs[output], Variable):
+            outputs[output] = [outputs[output]]
     if len(required) == 1:
-        return made[required[0]]
-    return _OUTPUTS[op](*(made[output] for output in required))
+        return outputs[required[0]]
+    return _OUTPUTS[op](*(outputs[output] for output in required))
 
 
 _REQUIRED: dict[str, list[str]] = {}

@@ -173,35 +173,36 @@ def simple_rnn(
 def _stack(
     op: str,
     states: tuple[Variable | None, ...],
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> list[Variable]:
-    """Append the layers. ``given`` holds the arguments that all cells have.
+    """Append the layers. ``options`` are the arguments that all cells have.
     Returns the outputs and the last states.
     """
-    x = given["input"]
+    x = options["input"]
     require_variable(f"{op}: input", x)
-    hidden = _hidden_size(op, states, given["hidden_size"])
-    count = positive(f"{op}: num_layers", given["num_layers"])
-    direction = "bidirectional" if given["is_bidirec"] else given["direction"]
-    ways = 2 if direction == "bidirectional" else 1
+    hidden = _hidden_size(op, states, options["hidden_size"])
+    count = positive(f"{op}: num_layers", options["num_layers"])
+    both = "bidirectional"
+    direction = both if options["is_bidirec"] else options["direction"]
+    ways = 2 if direction == both else 1
     ragged = x.offsets is not None
-    lens = _lengths(op, ragged, given["sequence_length"])
-    first = not given["time_major"] and not ragged
+    lens = _lengths(op, ragged, options["sequence_length"])
+    first = not options["time_major"] and not ragged
     attrs = {
         "direction": direction,
         "batch_first": first,
-        "activations": list(given["activations"]),
-        "clip": given["clip"],
+        "activations": list(options["activations"]),
+        "clip": options["clip"],
     }
     if op == "gru":
-        attrs["linear_before_reset"] = given["linear_before_reset"]
-    helper = LayerHelper(op, given["name"], x.program)
+        attrs["linear_before_reset"] = options["linear_before_reset"]
+    helper = LayerHelper(op, options["name"], x.program)
     lasts: list[list[Variable]] = [[] for _ in states]
     for layer in range(count):
-        if layer and given["dropout_prob"]:
-            seed = max(given["seed"], 0)
-            x = dropout(x, given["dropout_prob"], given["is_test"], seed)
-        inputs = _parameters(helper, op, x, hidden, ways, layer, given)
+        if layer and options["dropout_prob"]:
+            seed = max(options["seed"], 0)
+            x = dropout(x, options["dropout_prob"], options["is_test"], seed)
+        inputs = _parameters(helper, op, x, hidden, ways, layer, options)
         inputs |= {"X": x, "SequenceLens": lens}
         for argument, state in zip(_FIRST, states, strict=False):
             if state is None:
@@ -213,14 +214,14 @@ def _stack(
         names = ["LastH", "LastC"][: len(states)]
         # The gradient op reads Reserve; else it computes the layer again.
         outputs = {n: f"{helper.name}.{n}{layer}" for n in (*names, "Reserve")}
-        made = helper.append_op(op, inputs, outputs, attrs)
+        results = helper.append_op(op, inputs, outputs, attrs)
         for last, argument in zip(lasts, names, strict=True):
-            state = made[argument]
+            state = results[argument]
             last.append(_turned(state) if first else state)
         x = (
-            ops.reshape(made["Y"], shape=[0, ways * hidden])
+            ops.reshape(results["Y"], shape=[0, ways * hidden])
             if ragged
-            else _joined(made["Y"], ways, hidden, first)
+            else _joined(results["Y"], ways, hidden, first)
         )
     return [x, *(ops.concat(s, axis=0) if count > 1 else s[0] for s in lasts)]
 
@@ -264,32 +265,34 @@ def _parameters(
     hidden: int,
     ways: int,
     layer: int,
-    given: dict[str, Any],
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     """The parameters of one layer, by argument of the op."""
     size = (x.shape or (None,))[-1]
     gates = _GATES[op] * hidden
     limit = 1.0 / math.sqrt(hidden)
-    start = given["default_initializer"] or Uniform(-limit, limit)
+    start = options["default_initializer"] or Uniform(-limit, limit)
     shapes = {
         "W": [ways, gates, size],
         "R": [ways, gates, hidden],
-        "Peephole": [ways, 3 * hidden] if given.get("use_peepholes") else None,
+        "Peephole": [ways, 3 * hidden],
         "Bias": [ways, 2 * gates],
     }
-    made = {}
+    if not options.get("use_peepholes"):
+        del shapes["Peephole"]
+    parameters = {}
     for argument, shape in shapes.items():
         bias = argument == "Bias"
-        attr = ParamAttr.of(given["bias_attr" if bias else "param_attr"])
-        if attr is None or shape is None:
+        attr = ParamAttr.of(options["bias_attr" if bias else "param_attr"])
+        if attr is None:
             continue
         if attr.name is not None:
             own = f"{attr.name}.{argument[0].lower()}{layer}"
             attr = dataclasses.replace(attr, name=own)
-        made[argument] = helper.create_parameter(
+        parameters[argument] = helper.create_parameter(
             attr, shape, x.dtype, None if bias else start, is_bias=bias
         )
-    return made
+    return parameters
 
 
 def _turned(state: Variable) -> Variable:

@@ -253,8 +253,8 @@ def sequence_pad(
         inputs["PaddedLength"] = apply("sequence_longest", x)
     else:
         attrs["padded_length"] = positive("sequence_pad: maxlen", maxlen)
-    made = x.program.append_op("sequence_pad", inputs, attrs=attrs)
-    return Padded(made["Out"], made["Length"])
+    outputs = x.program.append_op("sequence_pad", inputs, attrs=attrs)
+    return Padded(outputs["Out"], outputs["Length"])
 
 
 def sequence_mask(

@@ -88,11 +88,11 @@ def beam_search(
             that end at other rows.
         UnimplementedError: another ``level``, or more than two.
     """
-    given = {"Scores": scores, "PreScores": pre_scores, "PreIds": pre_ids}
+    variables = {"Scores": scores, "PreScores": pre_scores, "PreIds": pre_ids}
     if ids is not None:
-        given["Ids"] = ids
-    cut = next((each for each in given.values() if each.lod_level), None)
-    inputs: dict[str, Any] = dict(given)
+        variables["Ids"] = ids
+    cut = next((each for each in variables.values() if each.lod_level), None)
+    inputs: dict[str, Any] = dict(variables)
     if cut is not None:
         levels = cut.lod
         if level != 0 or len(levels) > 2:
@@ -108,17 +108,17 @@ def beam_search(
             argument: x
             if x.offsets is None or x.offsets.name == inner
             else lod_reset(x, cut)
-            for argument, x in given.items()
+            for argument, x in variables.items()
         }
     attrs = {
         "beam_size": positive("beam_search: beam_size", beam_size),
         "end_id": end_id,
         "is_accumulated": is_accumulated,
     }
-    made = scores.program.append_op("beam_search", inputs, attrs=attrs)
-    found = made["SelectedIds"], made["SelectedScores"]
+    outputs = scores.program.append_op("beam_search", inputs, attrs=attrs)
+    found = outputs["SelectedIds"], outputs["SelectedScores"]
     if return_parent_idx:
-        return SelectedWithParents(*found, made["ParentIdx"])
+        return SelectedWithParents(*found, outputs["ParentIdx"])
     return Selected(*found)
 
 
@@ -159,7 +159,7 @@ def beam_search_decode(
             )
         inputs[argument] = array._stacks[0]
     inputs["Offsets"], inputs["SourceOffsets"] = ids._stacks[1:]
-    made = ids.program.append_op(
+    outputs = ids.program.append_op(
         "beam_search_decode",
         {**inputs, "Length": ids._length},
         attrs={
@@ -167,7 +167,7 @@ def beam_search_decode(
             "end_id": end_id,
         },
     )
-    return Sentences(made["SentenceIds"], made["SentenceScores"])
+    return Sentences(outputs["SentenceIds"], outputs["SentenceScores"])
 
 
 def is_empty(x: Variable, name: str | None = None) -> Variable:
@@ -237,8 +237,8 @@ def linear_chain_crf(
         InvalidArgumentError: N is unknown.
         OutOfRangeError: at run time, for a length outside of [0, T].
     """
-    made = _crf("linear_chain_crf", input, label, length, param_attr, name)
-    return made["LogLikelihood"]
+    outputs = _crf("linear_chain_crf", input, label, length, param_attr, name)
+    return outputs["LogLikelihood"]
 
 
 def crf_decoding(
@@ -258,5 +258,5 @@ def crf_decoding(
     Returns:
         Tags, int64: ragged [rows, 1], or [B, T] with zeros after the end.
     """
-    made = _crf("crf_decoding", input, label, length, param_attr)
-    return made["ViterbiPath"]
+    outputs = _crf("crf_decoding", input, label, length, param_attr)
+    return outputs["ViterbiPath"]

@@ -205,14 +205,9 @@ def diag(diagonal: Variable, offset: int = 0) -> Variable:
     count = make("reshape", {"X": size(diagonal)}, shape=[1])
     index = make("range", {"End": count})
     rows = make("unsqueeze", {"X": index}, axes=[1])
-    out = make(
-        "where",
-        {
-            "Condition": rows == index,
-            "X": diagonal,
-            "Y": number_like(diagonal, 0.0),
-        },
-    )
+    zero = number_like(diagonal, 0.0)
+    inputs = {"Condition": rows == index, "X": diagonal, "Y": zero}
+    out = make("where", inputs)
     above, below = max(offset, 0), max(-offset, 0)
     if offset:
         out = make("pad", {"X": out}, pads=[below, above, above, below])
@@ -501,8 +496,8 @@ def argsort(
         inputs["K"] = make("shape", {"X": input}, start=axis, end=axis + 1)
     else:
         attrs["k"] = count
-    made = input.program.append_op("top_k", inputs, attrs=attrs)
-    indices = made["Indices"]
+    outputs = input.program.append_op("top_k", inputs, attrs=attrs)
+    indices = outputs["Indices"]
     if turned:
         indices = make("transpose", {"X": indices}, axis=order)
     # gather_elements has a gradient.

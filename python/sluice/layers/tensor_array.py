@@ -122,13 +122,8 @@ class TensorArray:
     def _read(self, number: Variable) -> Variable:
         value = None
         for stack in self._stacks[::-1]:
-            value = self._append(
-                "array_read",
-                number,
-                Array=stack,
-                Length=self._length,
-                Offsets=value,
-            )
+            inputs = {"Array": stack, "Length": self._length, "Offsets": value}
+            value = self._append("array_read", number, **inputs)
         return value  # type: ignore[return-value]
 
 

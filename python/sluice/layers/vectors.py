@@ -223,8 +223,8 @@ def linspace(
         name: what the result is called.
     """
     num = positive("linspace: num", num)
-    given = [each for each in (start, stop) if isinstance(each, Variable)]
-    program = given[0].program if given else default_main_program()
+    variables = [each for each in (start, stop) if isinstance(each, Variable)]
+    program = variables[0].program if variables else default_main_program()
     whole = limits(_core.DType(dtype).dtype) is not None and all(
         not each.dtype.is_floating and each.dtype != "uint64"
         if isinstance(each, Variable)
@@ -353,5 +353,5 @@ def randperm(n: int, dtype: Any = "int64", seed: int = 0) -> Variable:
         raise wrong(f"randperm: n = {count}; expected 0 or more")
     _require_held("randperm", dtype, max(count - 1, 0))
     keys = _drawn([count], 1, seed)
-    made = keys.program.append_op("top_k", {"X": keys}, attrs={"k": count})
-    return make("cast", {"X": made["Indices"]}, dtype=dtype)
+    outputs = keys.program.append_op("top_k", {"X": keys}, attrs={"k": count})
+    return make("cast", {"X": outputs["Indices"]}, dtype=dtype)

@@ -109,20 +109,20 @@ class DataLoader(Shown):
         if collate_fn is None and self._feed and self._feed.ragged:
             collate_fn = DataFeeder(list(feed_list or ())).feed
         self._streams = isinstance(dataset, IterableDataset)
-        given = batch_sampler is not None
+        has_batches = batch_sampler is not None
         self._form = form = BatchSampler(
-            0 if self._streams or given else dataset,
+            0 if self._streams or has_batches else dataset,
             batch_size, shuffle, drop_last, sampler, seed, rank, world_size,
         )  # fmt: skip
-        self._orders: Any = batch_sampler if given else form
+        self._orders: Any = batch_sampler if has_batches else form
         ordered = bool(shuffle or sampler is not None)
         self._refuse(
-            given and (batch_size != 1 or drop_last or ordered),
+            has_batches and (batch_size != 1 or drop_last or ordered),
             "batch_sampler makes the batches: expected neither batch_size, "
             "shuffle, sampler nor drop_last with it",
         )
         self._refuse(
-            self._streams and (given or ordered),
+            self._streams and (has_batches or ordered),
             "an IterableDataset sets its order itself: expected neither "
             "shuffle nor a sampler",
         )
@@ -135,7 +135,7 @@ class DataLoader(Shown):
         self._begun = False  # whether this epoch is more than a position
         self._loop = self._running = 0
         # Batches given of this epoch: of each worker where each has its own.
-        self._given = [0] * (max(1, num_workers) if self._streams else 1)
+        self._counts = [0] * (max(1, num_workers) if self._streams else 1)
 
     @staticmethod
     def _refuse(wrong: Any, text: str) -> None:
@@ -155,7 +155,7 @@ class DataLoader(Shown):
 
     def _go_to(self, epoch: int) -> None:
         self.epoch = epoch
-        self._given = [0] * len(self._given)
+        self._counts = [0] * len(self._counts)
         self._begun = False
 
     def state_dict(self) -> dict[str, Any]:
@@ -167,18 +167,18 @@ class DataLoader(Shown):
         must_agree = "batch_size", "drop_last", "seed", "shuffle", "world_size"
         return {
             "epoch": self.epoch,
-            "given": list(self._given),
+            "given": list(self._counts),
             "samples": None if self._streams else len(self.dataset),
-            "workers": len(self._given),
+            "workers": len(self._counts),
             **{key: getattr(self._form, key) for key in must_agree},
         }
 
     def check_state(self, state: Any) -> None:
         """Raise what :meth:`load_state_dict` raises, and change nothing."""
         self._require_no_loop("load_state_dict")
-        given = state.get("given") if isinstance(state, Mapping) else None
-        if not isinstance(given, list) or not all(
-            type(n) is int and n >= 0 for n in [*given, state.get("epoch")]
+        counts = state.get("given") if isinstance(state, Mapping) else None
+        if not isinstance(counts, list) or not all(
+            type(n) is int and n >= 0 for n in [*counts, state.get("epoch")]
         ):
             raise DataLossError(
                 "DataLoader: expected the state of a loader, got "
@@ -211,7 +211,7 @@ class DataLoader(Shown):
         """
         self.check_state(state)
         self._go_to(state["epoch"])
-        self._given = list(state["given"])
+        self._counts = list(state["given"])
 
     def close(self) -> None:
         """End the workers and the loop; the next one starts new workers."""
@@ -230,11 +230,11 @@ class DataLoader(Shown):
         self._begun, self._running = True, loop
         make = self._make_ahead if self.num_workers else self._make
         try:
-            with contextlib.closing(make(loop)) as made:
-                for worker, batch in made:
+            with contextlib.closing(make(loop)) as batches:
+                for worker, batch in batches:
                     if self._feed is not None:
                         batch = self._feed.of_batch(batch)
-                    self._given[worker] += 1
+                    self._counts[worker] += 1
                     yield batch
                     self._require_latest(loop)
             self._go_to(self.epoch + 1)
@@ -262,7 +262,7 @@ class DataLoader(Shown):
         """Number and indices of each batch that is left."""
         if self._streams:
             return iter(())
-        begin = self._given[0]
+        begin = self._counts[0]
         if hasattr(self._orders, "batches"):
             left = self._orders.batches(self.epoch, begin)
         else:
@@ -278,7 +278,8 @@ class DataLoader(Shown):
         self._maker.start(*self._epoch_of(0))
         where = self._positions()
         if self._streams:
-            where = zip(itertools.count(self._given[0]), itertools.repeat(None))
+            numbers = itertools.count(self._counts[0])
+            where = zip(numbers, itertools.repeat(None))
         for at, indices in where:
             try:
                 batch = self._maker.make(at, indices, np.empty)
@@ -296,25 +297,25 @@ class DataLoader(Shown):
         if self._streams:
             # A worker that has given fewer batches is next; if that is because
             # it has no more, it says so.
-            order.sort(key=lambda worker: self._given[worker.number])
+            order.sort(key=lambda worker: self._counts[worker.number])
             for worker in order:
-                counted = itertools.count(self._given[worker.number])
+                counted = itertools.count(self._counts[worker.number])
                 nexts[worker] = zip(counted, itertools.repeat(None))
         keep = False
-        asked: list[Worker] = []
+        waiting: list[Worker] = []
 
         def ask(worker: Worker) -> None:
             for at, indices in itertools.islice(nexts[worker], 1):
                 worker.ask(at, indices)
-                asked.append(worker)
+                waiting.append(worker)
 
         try:
             for worker in order:
                 worker.start(*self._epoch_of(worker.number))
             for worker in order * self._ahead:
                 ask(worker)
-            while asked:
-                worker = asked.pop(0)
+            while waiting:
+                worker = waiting.pop(0)
                 at, batch, wrong = worker.answer(self.timeout, self._name)
                 if wrong is not None:
                     raise self._error(wrong, at, worker)
@@ -335,9 +336,9 @@ class DataLoader(Shown):
         rank, world = self._form.rank, self._form.world_size
         if not self._streams:
             return self.epoch, rank, world, 0
-        count = len(self._given)
+        count = len(self._counts)
         shard = rank * count + worker
-        return self.epoch, shard, world * count, self._given[worker]
+        return self.epoch, shard, world * count, self._counts[worker]
 
     def _start_workers(self) -> None:
         from .workers import Worker, WorkerInfo

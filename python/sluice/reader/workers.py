@@ -123,7 +123,7 @@ class Worker:
         self.number, self._trainer = info.id, os.getpid()
         self.slots = [Slot() for _ in range(ahead + 2)]
         self.free = list(range(len(self.slots)))
-        self.asked: list[tuple[int, Packed, int]] = []  # tasks
+        self.tasks: list[tuple[int, Packed, int]] = []
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         foreign = [self.pipe, *(worker.pipe for worker in others)]
@@ -153,16 +153,16 @@ class Worker:
 
     def start(self, *epoch: int) -> None:
         """Forget what was asked, and begin an epoch: see Maker.start."""
-        while self.asked:
+        while self.tasks:
             self.answer(0, str)
         self._send((0, epoch, None))
 
     def ask(self, number: int, indices: Any) -> None:
         """Ask for a batch."""
         slot, pickled = self.free.pop(), pickle.dumps(indices, 5)
-        self.asked.append((number, self.slots[slot].write(pickled), slot))
-        if len(self.asked) <= _TASKS:
-            self._send(self.asked[-1])
+        self.tasks.append((number, self.slots[slot].write(pickled), slot))
+        if len(self.tasks) <= _TASKS:
+            self._send(self.tasks[-1])
 
     def answer(
         self, timeout: float, where: Callable[[int], str]
@@ -171,7 +171,7 @@ class Worker:
 
         ``where`` says for messages which batch has a number.
         """
-        number, _, place = self.asked[0]
+        number, _, place = self.tasks[0]
         if not self.ours:
             raise FailedPreconditionError(
                 f"DataLoader: process {os.getpid()} goes on with the loop of "
@@ -194,9 +194,9 @@ class Worker:
                 f"{who} {self._end()} before it gave {where(number)}",
                 "loader.worker_died",
             ) from None
-        self.asked.pop(0)
-        if len(self.asked) >= _TASKS:
-            self._send(self.asked[_TASKS - 1])
+        self.tasks.pop(0)
+        if len(self.tasks) >= _TASKS:
+            self._send(self.tasks[_TASKS - 1])
         release = functools.partial(self.free.append, place)
         batch, lend = None, packed is not None and bool(self.free)
         if packed is not None:

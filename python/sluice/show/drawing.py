@@ -114,19 +114,19 @@ def fold(
 ) -> list[Box]:
     """Make one box of those with the same ``first``: that, or ``instead``."""
     index = {old: new for new, old in enumerate(dict.fromkeys(first))}
-    made = [
+    folded = [
         replace(instead.get(old, boxes[old]), sources={}, copied="")
         for old in index
     ]
     for old, box in enumerate(boxes):
         target = index[first[old]]
-        made[target].copied = made[target].copied or box.copied
+        folded[target].copied = folded[target].copied or box.copied
         for source, text in box.sources.items():
             new = index[first[source]]
             if new != target:
-                before = made[target].sources.get(new, "")
-                made[target].sources[new] = before or text
-    return made
+                before = folded[target].sources.get(new, "")
+                folded[target].sources[new] = before or text
+    return folded
 
 
 def stack(boxes: list[Box], joins: Callable[[Cell], bool]) -> list[Box]:
@@ -159,8 +159,8 @@ def fold_layers(
         found = list(inside)
         if call is not None and len(found) > MOST_OPS:
             first[found[0] : found[-1] + 1] = [found[0]] * len(found)
-            made = [cell(call.name, found)]
-            instead[found[0]] = replace(boxes[found[-1]], cells=made)
+            cells = [cell(call.name, found)]
+            instead[found[0]] = replace(boxes[found[-1]], cells=cells)
     return fold(boxes, first, instead)
 
 
@@ -183,13 +183,13 @@ def fold_training(
                 end += 1
             members = list(range(i, end))
             instead[i] = Box([cell(purpose, members)], {}, "", purpose)
-    made = fold(boxes, first, instead)
-    for i, box in enumerate(made):
+    folded = fold(boxes, first, instead)
+    for i, box in enumerate(folded):
         if i and box.purpose in ("backward", "optimize"):
             copies = {s: text for s, text in box.sources.items() if text}
-            before = {} if made[i - 1].purpose == "feed" else {i - 1: ""}
+            before = {} if folded[i - 1].purpose == "feed" else {i - 1: ""}
             box.sources = before | copies
-    return made
+    return folded
 
 
 def fold_repeats(
@@ -246,12 +246,12 @@ def _ends(boxes: list[Box]) -> list[Box]:
     level = levels(
         len(boxes), [(s, t, 0) for t, b in enumerate(boxes) for s in b.sources]
     )
-    made = [replace(box, sources=dict(box.sources)) for box in boxes]
+    nodes = [replace(box, sources=dict(box.sources)) for box in boxes]
     ends: dict[tuple[int, str], list[str]] = {}
     for target, box in enumerate(boxes):
         for source in box.sources:
             if level[target] - level[source] > _LONG:
-                text = made[target].sources.pop(source)
+                text = nodes[target].sources.pop(source)
                 there = f"{text} {_mark(box)}".strip()
                 here = _mark(boxes[source])
                 ends.setdefault((source, "to"), []).append(there)
@@ -260,9 +260,9 @@ def _ends(boxes: list[Box]) -> list[Box]:
         text = f"{word} {', '.join(marks[:3])}{', …' * (len(marks) > 3)}"
         cell = Cell("", "", text, "end", f"{word} {', '.join(marks)}", True)
         if word == "from":
-            made[node].sources[len(made)] = ""
-        made.append(Box([cell], {node: ""} if word == "to" else {}))
-    return made
+            nodes[node].sources[len(nodes)] = ""
+        nodes.append(Box([cell], {node: ""} if word == "to" else {}))
+    return nodes
 
 
 def _mark(box: Box) -> str:

@@ -243,21 +243,21 @@ def draw(
     layers = getattr(plan, "_layers", {})
     if isinstance(plan, _core.Plan):
         plan = json.loads(_core._explain_by_signature(plan))
-    made = _Plan(plan, by, layers)
-    boxes = whole = made.boxes
+    graph = _Plan(plan, by, layers)
+    boxes = whole = graph.boxes
     if not all:
-        made.boxes = fold_layers(boxes, made.made_by, made.sum_of)
-        boxes = fold_training(made.boxes, made.sum_of)
+        graph.boxes = fold_layers(boxes, graph.made_by, graph.sum_of)
+        boxes = fold_training(graph.boxes, graph.sum_of)
         if len(boxes) > _MOST_BOXES:
-            boxes = fold_repeats(boxes, made.sum_up)
-    word = "measured" if made.measured else "predicted"
-    total = of_seconds(made.total).replace("us", "µs")
+            boxes = fold_repeats(boxes, graph.sum_up)
+    word = "measured" if graph.measured else "predicted"
+    total = of_seconds(graph.total).replace("us", "µs")
     lines = [
         f"at {plan['place']}, {counted(plan['threads'], 'thread')}: "
-        f"{total} {word}, {counted(len(made.ops), 'call')}",
+        f"{total} {word}, {counted(len(graph.ops), 'call')}",
         "bars: time, relative to the slowest call",
     ]
-    if any(not op["covers"] for op in made.ops):
+    if any(not op["covers"] for op in graph.ops):
         lines.append("+ is an op that Sluice put in")
     copied = sum(t["bytes"] for t in plan["transfers"])
     if copied:
@@ -267,8 +267,8 @@ def draw(
     if plan["rest"]["reason"]:
         lines.append("the first stretch only: " + plan["rest"]["reason"])
     legend = [
-        (made.colour[name], f"{name}: {_share(seconds, made.total) or '<1 %'}")
-        for name, seconds in made.parts.items()
-        if seconds
+        (graph.colour[name], f"{name}: {_share(part, graph.total) or '<1 %'}")
+        for name, part in graph.parts.items()
+        if part
     ]
     return write(render(boxes, lines, legend, columns), path)

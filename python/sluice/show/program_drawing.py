@@ -269,13 +269,13 @@ def draw(
 ) -> str:
     """See :meth:`sluice.Program.draw`."""
     all = flag("draw: all", all)
-    made = _Boxes(program)
-    whole = stack(made.boxes, _joins)
+    graph = _Boxes(program)
+    whole = stack(graph.boxes, _joins)
     boxes = whole
     if not all:
-        by = {i: call for i, (_, call) in made.made_by.items() if call}
-        made.boxes = fold_layers(made.boxes, by, made.layer)
-        boxes = stack(fold_training(made.boxes, made.training), _joins)
+        by = {i: call for i, (_, call) in graph.made_by.items() if call}
+        graph.boxes = fold_layers(graph.boxes, by, graph.layer)
+        boxes = stack(fold_training(graph.boxes, graph.training), _joins)
         if sum(len(box.cells) for box in boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, lambda cells: cells[0])
     layers = Layers(program)
