@@ -42,8 +42,8 @@ def length(function):
 
 def is_row(path, function):
     """Whether a function is a row of Fluid's table or declared in a stub."""
-    return any(
-        path.suffix == ".pyi" or ast.unparse(decorator).startswith("row(")
+    return path.suffix == ".pyi" or any(
+        ast.unparse(decorator).startswith("row(")
         for decorator in function.decorator_list
     )
 
