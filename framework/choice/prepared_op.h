@@ -32,6 +32,7 @@ struct PreparedOp : OpFacts {
   // Set by ChooseKernel; null and -1 before.
   std::shared_ptr<CandidateList> list;
   int chosen = -1;  // in list->candidates
+  int second = -1;  // the next best of them, if there is one
   Why why;
   std::string reason;                // `why`, with times
   bool fell_back = false;            // to the CPU, without a kernel elsewhere
@@ -39,6 +40,9 @@ struct PreparedOp : OpFacts {
   size_t scratch_bytes = 0;
 
   const Candidate& choice() const { return list->candidates[chosen]; }
+  bool Fits(const KernelHint& hint, const Candidate& candidate) const {
+    return HintFits(hint, *candidate.kernel, candidate.place, list->layout);
+  }
 };
 
 }  // namespace sluice

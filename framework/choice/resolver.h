@@ -42,16 +42,21 @@ struct SLUICE_API Decision {
   int64_t transfer_bytes(PlaceKey place) const;
 };
 
-// Sets `op->list` (unless it is there), and the best of its candidates as
-// `op->chosen`, with the reason. Does not make the kernel. Decides in this
-// order:
+// Sets `op->list` (unless it is there), and the best two of its candidates as
+// `op->chosen` and `op->second`. Does not make the kernel. Returns false when
+// no candidate is left. Decides in this order:
 //   1. refused candidates are out (CandidateLister);
 //   2. of the others: those that match `prefer` hints (strongest first),
 //      then the expected place before the CPU, then the shorter predicted time,
 //      then the earlier registration.
-// The dtype is never changed. Raises NotFound when no candidate is left, and
-// lists each refusal, or only those of kernels that match `require` hints.
-SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
+// The dtype is never changed.
+SLUICE_API bool Resolve(CandidateLister* lister, PreparedOp* op);
+
+// Returns the strongest hint that one of two candidates fits and the other does
+// not; null if there is none.
+const KernelHint* PreferredBy(const PreparedOp& op,
+                              const Candidate& a,
+                              const Candidate& b);
 
 // Returns whether each `prefer` and `require` hint of an op was obeyed, after
 // its kernel was chosen.
@@ -64,15 +69,17 @@ std::string WhyNotObeyed(CandidateLister* lister,
                          const KernelHint& hint);
 
 // Resolves, makes the kernel and prepares it for `num_threads`, unless that was
-// done. A kernel that then refuses (see OpKernel) is refused for all ops of the
-// signature, and the next one is tried. Raises what Resolve raises.
+// done, and sets the reason. A kernel that then refuses (see OpKernel) is
+// refused for all ops of the signature, and the next one is tried. Raises
+// NotFound when none is left, with each refusal.
 SLUICE_API void ChooseKernel(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
 // Like ChooseKernel, but keeps no kernel: op->kernel stays null. Each kernel is
 // made, and prepared with KernelPreparation::probe, to see whether it
-// refuses the op. For passes, which may replace the op again.
-SLUICE_API void ProbeKernels(CandidateLister* lister,
+// refuses the op. Returns false when all do. For passes, which may replace the
+// op again.
+SLUICE_API bool ProbeKernels(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
 

@@ -362,13 +362,8 @@ const Candidate* Graph::Predict(const OpFacts& facts) {
   PreparedOp op;
   static_cast<OpFacts&>(op) = facts;
   NoteConstants(&op);
-  try {
-    Resolve(&lister_, &op);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-    return nullptr;
-  }
-  return op.choice().place == place_ ? &op.choice() : nullptr;
+  const bool found = Resolve(&lister_, &op) && op.choice().place == place_;
+  return found ? &op.choice() : nullptr;
 }
 
 OpFacts Graph::FactsOf(OpDesc op) const {
@@ -404,9 +399,7 @@ bool Graph::Fits(const PreparedOp& op) const {
   const Candidate& choice = op.choice();
   return choice.place == place_ &&
          std::all_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
-           return hint->mode != HintMode::kPrefer ||
-                  HintFits(*hint, *choice.kernel, choice.place,
-                           op.list->layout);
+           return hint->mode != HintMode::kPrefer || op.Fits(*hint, choice);
          });
 }
 
@@ -430,13 +423,7 @@ void Graph::NoteStoppingHint(const std::vector<int>& ids,
 
 // Whether a kernel at the graph's place accepts an op and its hints.
 bool Graph::FitsHints(PreparedOp* op) {
-  try {
-    Resolve(&lister_, op);
-    return Fits(*op);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-    return false;
-  }
+  return Resolve(&lister_, op) && Fits(*op);
 }
 
 // Whether `op` has a kernel as a replacement of `ids`. The kernel is not made
@@ -448,10 +435,7 @@ bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
     return false;
   }
   if (!Pays(ids, *op)) return false;
-  try {
-    ProbeKernels(&lister_, NumThreads(), op);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
+  if (!ProbeKernels(&lister_, NumThreads(), op)) {
     NoteStoppingHint(ids, *op);
     return false;
   }

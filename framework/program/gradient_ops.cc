@@ -11,6 +11,10 @@ namespace sluice {
 
 namespace {
 
+const std::string& TypeOf(OpRole role) {
+  return Registry::Global().OpFor(role).name();
+}
+
 bool Contains(const ArgVars& vars, const std::string& var) {
   return std::find(vars.begin(), vars.end(), var) != vars.end();
 }
@@ -319,58 +323,45 @@ void GradientOps::Add(OpDesc op) {
   origins_.push_back(origin_);
 }
 
+std::string GradientOps::Add(const std::string& type,
+                             const std::string& name,
+                             Program::ArgList inputs,
+                             AttributeMap attributes,
+                             const SourceLocation& location) {
+  OpDesc op;
+  op.type = type;
+  op.location = location;
+  op.inputs = std::move(inputs);
+  op.attributes = std::move(attributes);
+  std::string output = NewName(name);
+  op.outputs = {{"Out", {output}}};
+  Add(std::move(op));
+  return output;
+}
+
 std::string GradientOps::Fill(const std::string& name,
                               const VarDesc& like,
                               double value,
                               const SourceLocation& location) {
-  OpDesc fill;
-  fill.type = Registry::Global().OpFor(OpRole::kFill).name();
-  fill.attributes["dtype"] = like.dtype;
-  fill.attributes["value"] = value;
-  fill.location = location;
+  Program::ArgList inputs;
+  AttributeMap attributes = {{"dtype", like.dtype}, {"value", value}};
   if (like.dims.known()) {
-    fill.attributes["shape"] =
+    attributes["shape"] =
         std::vector<int64_t>(like.dims.begin(), like.dims.end());
   } else {
-    OpDesc shape;
-    shape.type = Registry::Global().OpFor(OpRole::kShape).name();
-    shape.location = location;
-    shape.inputs = {{"X", {like.name}}};
-    shape.outputs = {{"Out", {NewName(like.name + "@SHAPE")}}};
-    fill.inputs = {{"Shape", shape.outputs[0].second}};
-    Add(std::move(shape));
+    const std::string shape = Add(TypeOf(OpRole::kShape), like.name + "@SHAPE",
+                                  {{"X", {like.name}}}, {}, location);
+    inputs = {{"Shape", {shape}}};
   }
-  std::string made = NewName(name);
-  fill.outputs.push_back({"Out", {made}});
-  Add(std::move(fill));
-  return made;
+  return Add(TypeOf(OpRole::kFill), name, std::move(inputs),
+             std::move(attributes), location);
 }
 
 std::string GradientOps::Sum(const std::string& name,
                              ArgVars parts,
                              const SourceLocation& location) {
-  OpDesc sum;
-  sum.type = Registry::Global().OpFor(OpRole::kSum).name();
-  sum.location = location;
-  sum.inputs.push_back({"X", std::move(parts)});
-  std::string made = NewName(name);
-  sum.outputs.push_back({"Out", {made}});
-  Add(std::move(sum));
-  return made;
-}
-
-std::string GradientOps::Join(const std::string& name,
-                              ArgVars parts,
-                              const SourceLocation& location) {
-  OpDesc join;
-  join.type = Registry::Global().OpFor(OpRole::kJoin).name();
-  join.location = location;
-  join.inputs = {{"X", std::move(parts)}};
-  join.attributes["axis"] = int64_t{0};
-  std::string made = NewName(name);
-  join.outputs = {{"Out", {made}}};
-  Add(std::move(join));
-  return made;
+  return Add(TypeOf(OpRole::kSum), name, {{"X", std::move(parts)}}, {},
+             location);
 }
 
 const OpDesc* GradientOps::GradientOp(const std::string& var) const {
@@ -387,13 +378,8 @@ std::string GradientOps::Through(const std::string& var,
                                  const SourceLocation& location) {
   const OpDesc* const through = GradientOp(var);
   if (through == nullptr) return gradient;
-  OpDesc op = *through;
-  op.location = location;
-  op.inputs = {{"X", {gradient}}};
-  std::string made = NewName(GradName(var));
-  op.outputs = {{"Out", {made}}};
-  Add(std::move(op));
-  return made;
+  return Add(through->type, GradName(var), {{"X", {gradient}}},
+             through->attributes, location);
 }
 
 // Replaces a sparse contribution by a dense one.
@@ -401,13 +387,11 @@ void GradientOps::MakeDense(const std::string& like,
                             const SourceLocation& location,
                             Use* use) {
   if (use->rows.empty()) return;
-  OpDesc dense;
-  dense.type = Registry::Global().OpFor(OpRole::kDense).name();
-  dense.location = location;
-  dense.inputs = {{"X", {use->name}}, {"Rows", {use->rows}}, {"Like", {like}}};
-  *use = {ops_.size(), NewName(use->name + "@DENSE")};
-  dense.outputs = {{"Out", {use->name}}};
-  Add(std::move(dense));
+  const std::string dense =
+      Add(TypeOf(OpRole::kDense), use->name + "@DENSE",
+          {{"X", {use->name}}, {"Rows", {use->rows}}, {"Like", {like}}}, {},
+          location);
+  *use = {ops_.size() - 1, dense};
 }
 
 // Only a parameter's gradient is of use to nothing but updates.
@@ -435,8 +419,12 @@ void GradientOps::Finish(int value, const SourceLocation& location) {
     rows.push_back(use.rows);
   }
   if (uses.size() > 1 && sparse) {
-    grads_[value] = Join(name, std::move(parts), location);
-    rows_[grads_[value]] = Join(name + "@ROWS", std::move(rows), location);
+    const auto join = [&](const std::string& joined, ArgVars vars) {
+      return Add(TypeOf(OpRole::kJoin), joined, {{"X", std::move(vars)}},
+                 {{"axis", int64_t{0}}}, location);
+    };
+    grads_[value] = join(name, std::move(parts));
+    rows_[grads_[value]] = join(name + "@ROWS", std::move(rows));
   } else if (uses.size() > 1) {
     grads_[value] = Sum(name, std::move(parts), location);
   } else if (uses[0].op == kExists || uses[0].op < flushed_) {

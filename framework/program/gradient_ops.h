@@ -103,12 +103,15 @@ class GradientOps {
                            const std::string& argument,
                            const std::string& var) const;
   void Add(OpDesc op);
+  // Adds an op with output Out, and returns the output's name, from `name`.
+  std::string Add(const std::string& type,
+                  const std::string& name,
+                  Program::ArgList inputs,
+                  AttributeMap attributes,
+                  const SourceLocation& location);
   void NoteSparse(const OpDesc& op);
   bool StaysSparse(int value) const;
   const OpDesc* GradientOp(const std::string& var) const;
-  std::string Join(const std::string& name,
-                   ArgVars parts,
-                   const SourceLocation& location);
   void MakeDense(const std::string& like,
                  const SourceLocation& location,
                  Use* use);

@@ -4,18 +4,16 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <ranges>
 #include <set>
 
 #include "sluice/framework/hints/kernel_hints.h"
-#include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/near_names.h"
-#include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/internal_ops.h"
-#include "sluice/framework/program/ragged_rows.h"
-#include "sluice/framework/program/sparse_rows.h"
+#include "sluice/framework/program/value_kinds.h"
 #include "sluice/framework/program/variable_owners.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
@@ -29,60 +27,6 @@ uint64_t NextUid() {
 }
 
 }  // namespace
-
-Var::Var(Program* program, std::string name)
-    : program_(program),
-      program_uid_(program == nullptr ? 0 : program->uid()),
-      name_(std::move(name)) {}
-
-Program& Var::program() const {
-  SLUICE_ENFORCE(program_ != nullptr, ErrorCode::kFailedPrecondition,
-                 "var.empty",
-                 "this Var belongs to no program: take one from Program::Data "
-                 "or from a builder");
-  return *program_;
-}
-
-const DDim& Var::dims() const {
-  return program().FindVar(name_).dims;
-}
-DType Var::dtype() const {
-  return program().FindVar(name_).dtype;
-}
-
-const VarDesc* BlockDesc::FindVar(std::string_view name) const {
-  const auto found = positions_.find(name);
-  return found == positions_.end() ? nullptr : &vars_[found->second];
-}
-
-VarDesc& BlockDesc::AddVar(VarDesc var) {
-  SLUICE_ENFORCE(!var.name.empty(), ErrorCode::kInvalidArgument,
-                 "program.var_unnamed", "a variable needs a name");
-  SLUICE_ENFORCE(
-      IsUtf8(var.name), ErrorCode::kInvalidArgument, "program.var_name",
-      "the name of a variable must be UTF-8, got {}", Shown(var.name));
-  const auto [position, added] = positions_.emplace(var.name, vars_.size());
-  SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "program.var_twice",
-                 "the program has a variable {} already", Shown(var.name));
-  try {
-    return vars_.emplace_back(std::move(var));
-  } catch (...) {
-    positions_.erase(position);
-    throw;
-  }
-}
-
-VarDesc* BlockDesc::MutableVar(std::string_view name) {
-  const auto found = positions_.find(name);
-  return found == positions_.end() ? nullptr : &vars_[found->second];
-}
-
-void BlockDesc::ShrinkVars(size_t count) noexcept {
-  while (vars_.size() > count) {
-    positions_.erase(positions_.find(vars_.back().name));
-    vars_.pop_back();
-  }
-}
 
 struct Program::BlockPrograms {
   std::mutex mutex;
@@ -236,42 +180,6 @@ SourceLocation Program::LocationOfData(std::string_view name) const {
   return found == data_locations_.end() ? SourceLocation{} : found->second;
 }
 
-namespace {
-Program& CommonProgram(std::span<const Var* const> vars) {
-  Program* program = nullptr;
-  for (const Var* var : vars) {
-    if (program != nullptr && !var->valid()) continue;
-    SLUICE_ENFORCE(program == nullptr || program == &var->program(),
-                   ErrorCode::kInvalidArgument, "program.mixed",
-                   "variable {} belongs to another program than the op's other "
-                   "inputs",
-                   var->name());
-    program = &var->program();
-  }
-  if (program == nullptr) {
-    Raise(ErrorCode::kFailedPrecondition, "program.common_of_none",
-          "an op without inputs belongs to no program");
-  }
-  return *program;
-}
-}  // namespace
-
-Program& Program::Common(std::initializer_list<const Var*> vars) {
-  return CommonProgram({vars.begin(), vars.size()});
-}
-
-Program& Program::CommonOf(const OpDesc& op,
-                           const std::vector<const Var*>& vars) {
-  try {
-    return CommonProgram(vars);
-  } catch (const Error& error) {
-    Error named(error.code(), error.check_id(),
-                Format("{}: {}", op.type, error.what()));
-    AddLocation(op.location, &named);
-    throw named;
-  }
-}
-
 Var Program::Find(std::string_view name) {
   return Var(this, FindVar(name).name);
 }
@@ -421,27 +329,8 @@ const OpDesc& Program::AppendOp(OpDesc op) {
   }
 }
 
-namespace {
-std::vector<VarDesc> OutputsOf(const OpSchema& schema,
-                               const OpDesc& op,
-                               const BoundTypes& types,
-                               const std::vector<std::vector<DDim>>& shapes) {
-  std::vector<VarDesc> outputs;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const ArgDef& def = schema.outputs()[i];
-    for (size_t element = 0; element < shapes[i].size(); ++element) {
-      VarDesc& var = outputs.emplace_back();
-      var.name = op.Output(def.name)[element];
-      var.dtype = types.Of(def);
-      var.dims = shapes[i][element];
-    }
-  }
-  return outputs;
-}
-}  // namespace
-
-const OpDesc& Program::AppendChecked(OpDesc* added_op) {
-  OpDesc& op = *added_op;
+const OpDesc& Program::AppendChecked(OpDesc* appended) {
+  OpDesc& op = *appended;
   const OpSchema& schema = Registry::Global().Schema(op.type);
   SLUICE_ENFORCE(!schema.internal() || InternalOpsAllowed(),
                  ErrorCode::kInvalidArgument, "program.internal_op",
@@ -449,30 +338,15 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
                  "be added to one",
                  op.type);
   if (op.purpose == OpPurpose::kForward) op.purpose = purpose_;
-  ParseKernelHints(op.hint, "op attribute");
-  AddOffsetsInputs(*this, schema, &op);
-  CompleteOp(schema, &op);
-  if (schema.holds_blocks()) CompleteBlockOp(*this, &op);
-  std::vector<DDim> dims;
-  std::vector<DType> dtypes;
-  for (const std::string& name : FlatInputs(schema, op)) {
-    const VarDesc& var = FindVar(name);
-    dims.push_back(var.dims);
-    dtypes.push_back(var.dtype);
+  AppendedOp added{*this, schema, op};
+  const auto kinds = ValueKinds();
+  for (const ValueKind& kind : kinds) {
+    if (kind.complete != nullptr) kind.complete(&added);
   }
-  const BoundTypes types(schema, op, dtypes);
   AddOutputs(schema, &op);
-  std::vector<VarDesc> made;
-  if (schema.holds_blocks()) {
-    made = BlockOpOutputs(*this, op);
-  } else {
-    made =
-        OutputsOf(schema, op, types,
-                  InferShapes(schema, op, std::move(dims), std::move(dtypes)));
+  for (const ValueKind& kind : std::views::reverse(kinds)) {
+    if (kind.infer != nullptr) kind.infer(&added);
   }
-
-  const EqualOffsets equal = PassOffsets(*this, schema, op, &made);
-  NoteSparse(schema, op, &made);
 
   std::set<std::string_view> names;
   size_t flat = 0;
@@ -483,17 +357,20 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
                      "{}: variable {} cannot be two of its outputs", op.type,
                      name);
       const VarDesc* known = FindVisible(name);
-      if (known != nullptr) CheckOutput(op, argument, made[flat], *known);
+      if (known != nullptr) {
+        CheckOutput(op, argument, added.outputs[flat], *known);
+      }
       ++flat;
     }
   }
-  for (VarDesc& var : made) {
+  for (VarDesc& var : added.outputs) {
     ragged_ = ragged_ || !var.offsets.empty();
     if (FindVisible(var.name) == nullptr) {
       AddVar(std::move(var), current_block_);
     }
   }
-  equal_offsets_.insert(equal_offsets_.end(), equal.begin(), equal.end());
+  equal_offsets_.insert(equal_offsets_.end(), added.equal_offsets.begin(),
+                        added.equal_offsets.end());
   ++version_;
   return blocks_[current_block_].ops.emplace_back(std::move(op));
 }
@@ -521,26 +398,6 @@ void Program::CheckOutput(const OpDesc& op,
                  "{}: output {} cannot be variable {} of a block around it: "
                  "what a block computes leaves it as an output",
                  op.type, argument, made.name);
-}
-
-void Program::SetStopGradient(std::string_view name, bool stop) {
-  FindVar(name);
-  for (int block = current_block_; block >= 0; block = blocks_[block].parent) {
-    VarDesc* var = blocks_[block].MutableVar(name);
-    if (var == nullptr) continue;
-    var->stop_gradient = stop;
-    break;
-  }
-  ++version_;
-}
-
-void Program::SetReplicated(std::string_view name) {
-  FindVar(name);
-  for (BlockDesc& block : blocks_) {
-    VarDesc* var = block.MutableVar(name);
-    if (var != nullptr) var->replicated = true;
-  }
-  ++version_;
 }
 
 Program Program::CloneForTest() const {

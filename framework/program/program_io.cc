@@ -4,6 +4,7 @@
 #include <new>
 #include <type_traits>
 
+#include "sluice/framework/files/file.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/program.pb.h"
 #include "sluice/platform/dtype.h"
@@ -391,6 +392,20 @@ Program ParseProgram(std::string_view bytes,
 } catch (Error& error) {
   error.AddContext(Format("in the program of {}", origin));
   throw;
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
+}
+
+void SaveProgram(const Program& program,
+                 const std::string& path,
+                 const VariableSettings& settings) try {
+  ReplaceFile(path, {SerializeProgram(program, settings)});
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
+}
+
+Program LoadProgram(const std::string& path, VariableSettings* settings) try {
+  return ParseProgram(InputFile(path).ReadAll(), path, settings);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

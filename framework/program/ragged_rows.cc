@@ -196,22 +196,6 @@ Program::EqualOffsets PassOffsets(const Program& program,
   return equal;
 }
 
-Var Var::offsets() const {
-  const std::string& name = program().FindVar(name_).offsets;
-  return name.empty() ? Var() : Var(program_, name);
-}
-
-void Program::SetOffsets(std::string_view name, std::string_view offsets) {
-  FindVar(name);
-  FindVar(offsets);
-  for (BlockDesc& block : blocks_) {
-    VarDesc* var = block.MutableVar(name);
-    if (var != nullptr) var->offsets = offsets;
-  }
-  ragged_ = true;
-  ++version_;
-}
-
 Var Program::RaggedData(std::string_view name,
                         DType dtype,
                         const DDim& dims,

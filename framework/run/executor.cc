@@ -362,13 +362,25 @@ std::vector<Executor::Section> Executor::SectionsOf(
         });
     plans = {found == plans.end() ? plans.front() : *found};
   }
+  const auto is_older = [&](const Plan& plan) {
+    const std::lock_guard lock(cache_->mutex);
+    return std::any_of(cache_->entries.begin(), cache_->entries.end(),
+                       [&](const CacheEntry& entry) {
+                         return entry.plan.get() == &plan &&
+                                entry.costs != CostGeneration();
+                       });
+  };
   std::vector<Section> sections;
   const bool one = plans.size() == 1;
   for (const auto& [name, plan] : plans) {
     ExplainOptions own = options;
     if (!one) own.title = name;
     own.pointers = one || name.starts_with("program");
-    if (one && options.op < 0 && !options.all && WouldPrepare(*plan)) {
+    if (plans[0].first == name && options.op < 0 && is_older(*plan)) {
+      own.advice = {
+          "kernels were measured after this plan was prepared: the "
+          "next run may choose others"};
+    } else if (one && options.op < 0 && !options.all && WouldPrepare(*plan)) {
       own.advice = OtherKernels(program, *plan, options.hint_form);
     }
     sections.emplace_back(plan, std::move(own));

@@ -49,7 +49,9 @@ def test_fused_ops_of_blocks_are_measured_against_their_parts(exe):
 
 def test_the_result_tells_kernels_times_and_verdicts(exe):
     feed, fetches = distances(17)
+    exe.prepare(feed=feed, fetch_list=fetches)
     result = tune_in_peace(sl.default_main_program(), feed, fetches)
+    assert "the next run may choose others" in " ".join(exe.explain().split())
     (signature,) = result.signatures
     assert signature.op == "manhattan_distance"
     assert "float32[17,17]" in signature.signature
@@ -69,6 +71,7 @@ def test_the_result_tells_kernels_times_and_verdicts(exe):
     assert all(len(line) <= 80 for line in (text + result.all).splitlines())
     exe.run(feed=feed, fetch_list=fetches)
     assert re.search("measured|near tie", exe.explain())
+    assert "the next run may choose" not in exe.explain()
     assert " measured" in exe.explain(all=True)
 
 

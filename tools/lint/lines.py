@@ -14,7 +14,7 @@ import words
 BUDGET = {
     "platform": 13_290,
     "memory": 1_035,
-    "framework": 26_925,  # raised for loops' trips, owners of variables, emulated ops
+    "framework": 27_011,  # raised for kinds of values, where benchmarks fell
     "nn": 2_300,  # raised for scans and averages
     "operators": 64_000,
     "onnx": 12_840,
@@ -26,7 +26,7 @@ BUDGET = {
     "book": 2_650,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_290,
-    "tests": 109_486,  # raised for the tests of budgets
+    "tests": 109_493,  # raised for the tests of budgets
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

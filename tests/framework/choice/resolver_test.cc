@@ -7,6 +7,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/choice/reason_text.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
 
@@ -62,7 +63,8 @@ class ResolverTest : public ::testing::Test {
       op.hints.push_back(&hint);
     }
     CandidateLister lister(*registry_, place_, 1);
-    Resolve(&lister, &op);
+    if (!Resolve(&lister, &op)) RaiseNoKernel(op);
+    GiveReason(&op);
     variant_ = op.choice().kernel->variant;
     for (const Candidate& candidate : op.list->candidates) {
       refusals_[candidate.kernel->variant] = candidate.refusal;

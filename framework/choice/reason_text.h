@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "sluice/framework/choice/prepared_op.h"
+#include "sluice/platform/export.h"
+
+namespace sluice {
+
+// What the resolver's choice is explained by. Internal to framework/choice.
+
+// Sets why `op->choice()` was chosen before the next one.
+SLUICE_API void GiveReason(PreparedOp* op);
+
+// Raises NotFound with the refusals of all candidates, or only those of kernels
+// that match `require` hints.
+[[noreturn]] SLUICE_API void RaiseNoKernel(const PreparedOp& op);
+
+// Returns why another kernel was chosen than `hint` prefers.
+std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint);
+
+}  // namespace sluice
