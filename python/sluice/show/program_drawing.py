@@ -23,7 +23,7 @@ from .drawing import (
     stack,
     write,
 )
-from .summary import Layers, count_by_phase
+from .summary import ACTIVATION, Layers, count_by_phase
 
 if TYPE_CHECKING:
     from ..elsewhere import LayerCall
@@ -36,13 +36,13 @@ _KINDS = {
     "normalisation": r"_norm|^lrn",
     "loss, metric": r"entropy|_loss|accuracy|crf|^mean$|^top_k",
     "product": r"^(mul|matmul|lookup_table|lstm|gru|simple_rnn|linear_att)",
-    "activation": r"relu|sigmoid|^tanh|[gscm]elu|^elu|soft|swish|mish|dropout",
+    "activation": f"{ACTIVATION}|softmax|dropout",
     "control flow": r"^(if|loop)$",
     "data movement": r"reshape|transpose|squeeze|concat|slice|pad|crop|expand"
     r"|tile|flatten|gather|scatter|cast|assign|^shape|shuffle|resize|^c_",
 }
 # Written below the op whose result they change.
-_JOINED = r"relu|sigmoid|^tanh|elu|swish|mish|dropout|_norm|bias_add"
+_JOINED = f"{ACTIVATION}|dropout|_norm|bias_add"
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import textwrap
 from collections import Counter
@@ -30,11 +31,8 @@ Op = dict[str, Any]
 _ROWS = 60  # more are folded, unless all are asked for
 MOST_OPS = 3  # of a layer that is shown by its ops, not by its name
 _PHASES = ("forward", "backward", "optimize")
-_ACTIVATIONS = {
-    *("celu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu"),
-    *("logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid"),
-    *("silu", "softplus", "softsign", "swish", "tanh"),
-}
+# The ops that lines and drawings show with the op before them.
+ACTIVATION = "elu|sigmoid|^tanh|swish|mish|softplus|softsign"
 
 
 def _by(sizes: Any) -> str:
@@ -200,7 +198,8 @@ class Layers:
         if not row.layer or last not in inputs or self.readers[last] != 1:
             return False
         bias = op["type"] == "elementwise_add" and layer == row.layer
-        return bias or (op["type"] in _ACTIVATIONS and not layer)
+        activation = re.search(ACTIVATION, op["type"]) is not None
+        return bias or (activation and not layer)
 
     def _facts(self, op: Op) -> str:
         shapes = {
