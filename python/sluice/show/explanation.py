@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import json
 import operator
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -16,22 +14,16 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..display import STYLE, flag, printable
+from ..display import flag, preformatted, printable
 from ..errors import InvalidArgumentError
 from ..executor import Executor, program_and_scope
 from ..program import Program, unread
 from ..ragged import offsets_of
+from .tables import table_html
 
 __all__ = ["Explanation"]
 
-_COLOURS = {
-    "strong": "font-weight:bold",
-    "faint": "opacity:.75",
-    "bad": "color:light-dark(#b00020,#ff8a80);font-weight:bold",
-    "doubtful": "color:light-dark(#7a5200,#ffcc66)",
-}
 _WIDTH = 100
-_SEEN = 25  # rows of a table that a notebook shows without scrolling
 
 
 def screen() -> tuple[int, bool]:
@@ -122,99 +114,8 @@ class Explanation(str):
 
     def _repr_html_(self) -> str:
         if self._whole:
-            text = html.escape(str.__str__(self))
-            return f'<pre style="{STYLE}">{text}</pre>'
+            return preformatted(str.__str__(self))
         return "".join(table_html(table) for table in self.tables())
-
-
-def _line(line: dict[str, str]) -> str:
-    style = _COLOURS.get(line["emphasis"], "")
-    text = html.escape(line["text"]).replace(" us", " µs")
-    return f'<div style="white-space:pre-wrap;{style}">{text}</div>'
-
-
-def table_html(table: dict[str, Any]) -> str:
-    """One table of :meth:`Explanation.tables` as HTML, without scripts."""
-    columns = table["columns"]
-
-    def cells(kind: str, texts: list[str]) -> str:
-        made = []
-        for column, text in zip(columns, texts, strict=True):
-            side = "right" if column["right"] else "left"
-            made.append(
-                f'<{kind} style="text-align:{side};padding:1px 8px;'
-                f'white-space:nowrap">{html.escape(text)}</{kind}>'
-            )
-        return "".join(made)
-
-    names = [column["name"].replace("us", "µs") for column in columns]
-    rows = [f"<thead><tr>{cells('th', names)}</tr></thead>"]
-    for row in table["rows"]:
-        style = _COLOURS.get(row["emphasis"], "")
-        if len(row["cells"]) == len(columns):
-            inside = cells("td", row["cells"])
-        else:
-            inside = (
-                f'<td colspan="{len(columns)}" style="text-align:left">'
-                f"{html.escape(row['cells'][0])}</td>"
-            )
-        rows.append(f'<tr style="{style}">{inside}</tr>')
-    head = "".join(map(_line, table["head"]))
-    if len(rows) > _SEEN:
-        text = f"{len(rows) - 1} rows: this table scrolls"
-        head += _line({"text": text, "emphasis": "faint"})
-    foot = "".join(map(_line, table["foot"]))
-    return (
-        f'<div class="sluice-explain" style="{STYLE};max-height:560px;'
-        f'overflow-y:auto;font-family:monospace">{head}'
-        '<table style="margin:6px 0;border-collapse:collapse">'
-        f"{''.join(rows)}</table>{foot}</div>"
-    )
-
-
-def table_of(text: str) -> dict[str, Any] | None:
-    """The table in a text, as :meth:`Explanation.tables` has it, if any.
-
-    It begins with the column "#" and ends before an empty line or "...". Two
-    spaces in each of its lines part columns.
-    """
-    lines = text.splitlines()
-    begins = (i for i, x in enumerate(lines) if x.lstrip().startswith("#  "))
-    start = next(begins, len(lines))
-    if start == len(lines):
-        return None
-    rows = [line.ljust(max(map(len, lines))) for line in lines[start:]]
-    ends = (i for i, x in enumerate(rows) if x.isspace() or x[:3] == "...")
-    rows = rows[: next(ends, len(rows))]
-    used = "".join(
-        " " if set(each) == {" "} else "x" for each in zip(*rows, strict=True)
-    )
-    spans = [found.span() for found in re.finditer("x+(?: x+)*", used)]
-    cells = [[row[a:b] for a, b in spans] for row in rows]
-    return {
-        "head": plain_lines(lines[:start]),
-        "columns": [
-            {
-                "name": names[0].strip(),
-                "right": not any(x.endswith(" ") and x.strip() for x in names),
-            }
-            for names in zip(*cells, strict=True)
-        ],
-        "rows": [
-            {
-                "cells": [cell.strip() for cell in row],
-                "emphasis": "bad" if "DIFFERS" in "".join(row) else "",
-            }
-            for row in cells[1:]
-        ],
-        "foot": plain_lines(lines[start + len(rows) :]),
-    }
-
-
-def plain_lines(lines: list[str]) -> list[dict[str, str]]:
-    """Lines as a table has them; those that continue one are indented."""
-    text = re.sub("\n +", " ", "\n".join(lines))
-    return [{"text": line, "emphasis": ""} for line in text.split("\n") if line]
 
 
 def layer_names(made: Any) -> dict[str, tuple[str, int]]:

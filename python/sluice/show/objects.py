@@ -22,7 +22,7 @@ from ..display import (
     shape_text,
     whole_feeds,
 )
-from .explanation import table_html, table_of
+from .tables import table_html, table_of
 
 if TYPE_CHECKING:
     from ..program import Program

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import re
 import shutil
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..display import (
     Text,
-    clean,
     counted,
     cut,
     flag,
@@ -21,7 +19,7 @@ from ..display import (
     shape_text,
     whole_feeds,
 )
-from .explanation import plain_lines, table_html
+from .tables import text_table
 
 if TYPE_CHECKING:
     from ..elsewhere import LayerCall
@@ -256,53 +254,6 @@ def _title(purpose: str) -> str:
     return "optimizer" if purpose == "optimize" else purpose
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Its lines, of which all but the first are indented."""
-    return textwrap.wrap(
-        clean(text), width, subsequent_indent="  ", break_on_hyphens=False
-    )
-
-
-def _table(
-    head: list[str], rows: list[list[str]], foot: list[list[str]], width: int
-) -> Text:
-    """Lines, columns of which the first and the last are numbers, and totals.
-
-    The widest columns between them are cut until a row fits ``width``. Other
-    lines are wrapped; those above the columns are cut to about two lines.
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    while sum(widths) + 2 * len(widths) - 2 > width and max(widths[1:-1]) > 6:
-        widths[widths.index(max(widths[1:-1]), 1)] -= 1
-
-    def line(row: list[str], right: tuple[int, ...], widths: list[int]) -> str:
-        cells = [
-            cell.rjust(size) if i in right else cut(cell, size).ljust(size)
-            for i, (cell, size) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
-
-    numbers = (0, len(widths) - 1)
-    totals = [max(map(len, column)) for column in zip(*foot, strict=True)]
-    above = [_wrapped(cut(each, 2 * width - 2), width) for each in head]
-    below = [_wrapped(line(row, (1, 2), totals), width) for row in foot]
-    lines = [each for wrapped in above for each in wrapped]
-    lines += [line(row, numbers, widths) for row in rows]
-    lines += [each for wrapped in below for each in wrapped]
-    columns = [
-        {"name": name, "right": i in numbers} for i, name in enumerate(rows[0])
-    ]
-    as_html = table_html(
-        {
-            "head": plain_lines(head),
-            "columns": columns,
-            "rows": [{"cells": row, "emphasis": ""} for row in rows[1:]],
-            "foot": plain_lines([line(row, (1, 2), totals) for row in foot]),
-        }
-    )
-    return Text("\n".join(lines), as_html)
-
-
 def summary(program: Program, all: bool) -> Text:
     """See :meth:`sluice.Program.summary`."""
     all = flag("summary: all", all)
@@ -331,4 +282,4 @@ def summary(program: Program, all: bool) -> Text:
     foot = layers.totals()
     if not all and any(op["purpose"] != "forward" for op in layers.ops):
         foot[-1][-1] += "backward and optimizer: summary(all=True)"
-    return _table(head, rows, foot, width)
+    return text_table(head, rows, foot, width)
