@@ -13,8 +13,7 @@ EXTENSIONS = {"_core", "_lab"}  # modules in C++
 # Files of sluice.fluid that may import each other: names may only go.
 KNOWN = (
     "backward conditions control_flow distributions dygraph edits executor "
-    "formula_layers framework io layer_helper layers model_files readers schedules "
-    "scopes simple_layers"
+    "framework io layer_helper layers model_files readers schedules scopes"
 )
 
 

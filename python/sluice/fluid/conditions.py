@@ -11,13 +11,12 @@ import numpy as np
 
 from .. import unique_name
 from ..display import Shown
-from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..framework import created
 from .control_flow import Region, recorded
-from .formula_layers import FORMULAS
+from .errors import too_early, wrong
 from .framework import Operator, Program, Variable, default_main_program
 from .nested import flatten, pack_sequence_as
-from .simple_layers import LAYERS
+from .op_layers import LAYERS
+from .op_layers.composed import assign
 from .translate import BLOCK_OPS, CODES, DTYPES
 from .translate.blocks import CAPACITY, append_cond
 
@@ -48,9 +47,9 @@ class BlockOp(Region):
     def on(cls, type: str, slot: str, cond: Variable, **attrs: Any) -> BlockOp:
         """An op that runs if, or while, a variable is true."""
         if not isinstance(cond, Variable) or str(cond.dtype) != "bool":
-            raise InvalidArgumentError(
+            wrong(
                 f"{type}: the condition must be a bool variable of one "
-                f"element, got {cond!r}{created()}",
+                f"element, got {cond!r}",
                 "fluid.condition",
             )
         return cls(type, {slot: [cond.name]}, None, attrs)
@@ -135,8 +134,8 @@ class Switch(Shown):
     def default(self) -> Any:
         """``with switch.default():`` the ops if no case ran."""
         if self._before is None:
-            raise FailedPreconditionError(
-                f"Switch: default comes after a case{created()}",
+            too_early(
+                "Switch: default comes after a case",
                 "fluid.switch_default",
             )
         append = default_main_program().global_block().append
@@ -179,9 +178,8 @@ class IfElse(Shown):
 
     def _inside(self, what: str) -> bool:
         if self._way is None:
-            raise FailedPreconditionError(
-                f"IfElse: {what} belongs into a true_block or false_block"
-                f"{created()}",
+            too_early(
+                f"IfElse: {what} belongs into a true_block or false_block",
                 "fluid.if_else",
             )
         return self._way
@@ -206,9 +204,9 @@ class IfElse(Shown):
         """The rows of both blocks, in their first order."""
         counts = [len(self._outputs.get(way, ())) for way in (True, False)]
         if counts[0] != counts[1] or not counts[0]:
-            raise InvalidArgumentError(
+            wrong(
                 f"IfElse: the true_block has {counts[0]} outputs, the "
-                f"false_block {counts[1]}; expected as many{created()}",
+                f"false_block {counts[1]}; expected as many",
                 "fluid.if_else_outputs",
             )
         return [
@@ -265,10 +263,10 @@ def _common(name: str, dtypes: Sequence[str]) -> str:
     except TypeError:  # NumPy does not have bfloat16
         wide = True
     if wide and dtypes[0] != dtypes[1]:
-        raise InvalidArgumentError(
+        wrong(
             f"cond: {name} is {dtypes[0]} where the condition holds, and "
             f"{dtypes[1]} where not; no element type has all values of both: "
-            f"cast one of them{created()}",
+            f"cast one of them",
             "fluid.cond_dtypes",
         )
     return made if dtypes[0] != dtypes[1] else dtypes[0]
@@ -303,8 +301,8 @@ def cond(
     Of two element types a result has the one that holds the values of both.
     """
     if not isinstance(pred, Variable):
-        raise InvalidArgumentError(
-            f"cond: pred must be a bool variable, got {pred!r}{created()}",
+        wrong(
+            f"cond: pred must be a bool variable, got {pred!r}",
             "fluid.condition",
         )
     program, region = default_main_program(), _Cond(pred)
@@ -316,18 +314,18 @@ def cond(
             flat = [] if given[-1] is None else flatten(given[-1])
             dtypes.append([str(getattr(v, "dtype", "")) for v in flat])
         if not all(isinstance(each, Variable) for each in flat):
-            raise InvalidArgumentError(
+            wrong(
                 "cond: the functions return variables, lists of them, or "
-                f"None, got {given[-1]!r}{created()}",
+                f"None, got {given[-1]!r}",
                 "fluid.cond_results",
             )
         names = [variable.name for variable in flat]
         region.ways.append((ops, names))
     yes, no = (names for _, names in region.ways)
     if len(yes) != len(no):
-        raise InvalidArgumentError(
+        wrong(
             f"cond: true_fn returns {len(yes)} variables, false_fn {len(no)}; "
-            f"expected as many{created()}",
+            f"expected as many",
             "fluid.cond_results",
         )
     outs = [*yes]
@@ -357,8 +355,8 @@ def case(
     """
     pairs = list(pred_fn_pairs)
     if not pairs:
-        raise InvalidArgumentError(
-            f"case: pred_fn_pairs is empty{created()}", "fluid.case_empty"
+        wrong(
+            "case: pred_fn_pairs is empty", "fluid.case_empty"
         )
     other = default
     if other is None:
@@ -394,8 +392,8 @@ def switch_case(
     ]
     if len({number for number, _ in numbered}) < len(numbered):
         numbers = [number for number, _ in numbered]
-        raise InvalidArgumentError(
-            f"switch_case: a number is there twice in {numbers}{created()}",
+        wrong(
+            f"switch_case: a number is there twice in {numbers}",
             "fluid.switch_case",
         )
     append = branch_index.block.append
@@ -421,12 +419,11 @@ def while_loop(
         made = body(*loop_vars)
         several = made if isinstance(made, (list, tuple)) else [made]
         if len(several) != len(loop_vars):
-            raise InvalidArgumentError(
+            wrong(
                 f"while_loop: body returns {len(several)} variables for "
-                f"{len(loop_vars)} loop_vars{created()}",
+                f"{len(loop_vars)} loop_vars",
                 "fluid.while_loop",
             )
-        assign = FORMULAS["assign"]
         # An array that the body writes is the same variable.
         pairs = [
             (variable, value)

@@ -15,8 +15,7 @@ from typing import Any
 from .. import layers as sluice_layers
 from .. import unique_name
 from ..display import Shown
-from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..framework import created
+from .errors import too_early, wrong
 from .framework import Operator, Program, Variable, default_main_program
 from .translate import CODES, DTYPES
 from .translate.blocks import tried
@@ -102,9 +101,8 @@ class _Loop(Shown):
         program, self._program = self._program, None
         for memory in self._starts:
             if memory not in self._updates:
-                raise InvalidArgumentError(
-                    f"{self._type}: memory {memory} has no update_memory"
-                    f"{created()}",
+                wrong(
+                    f"{self._type}: memory {memory} has no update_memory",
                     "fluid.memory",
                 )
         if not self._outputs:
@@ -118,9 +116,8 @@ class _Loop(Shown):
 
     def _inside(self, what: str) -> Program:
         if self._program is None:
-            raise FailedPreconditionError(
-                f"{self._type}: {what} belongs into `with rnn.block():`"
-                f"{created()}",
+            too_early(
+                f"{self._type}: {what} belongs into `with rnn.block():`",
                 "fluid.rnn_block",
             )
         return self._program
@@ -164,8 +161,8 @@ class _Loop(Shown):
         """Let the memory be ``var`` in the next step."""
         self._inside("update_memory")
         if mem.name not in self._starts:
-            raise InvalidArgumentError(
-                f"{self._type}: {mem.name} is no memory{created()}",
+            wrong(
+                f"{self._type}: {mem.name} is no memory",
                 "fluid.update_memory",
             )
         self._updates[mem.name] = var.name
@@ -179,8 +176,8 @@ class _Loop(Shown):
         """The outputs of all steps: a variable, or a list of them."""
         if not self._made:
             what = "the block has no output" if self._done else "write it first"
-            raise FailedPreconditionError(
-                f"{self._type}: `with rnn.block():`: {what}{created()}",
+            too_early(
+                f"{self._type}: `with rnn.block():`: {what}",
                 "fluid.rnn_call",
             )
         return self._made[0] if len(self._made) == 1 else self._made
@@ -228,9 +225,8 @@ class StaticRNN(_Loop):
         """
         if init is None:
             if shape is None or batch_ref is None:
-                raise InvalidArgumentError(
-                    "static_rnn: memory needs init, or shape and batch_ref"
-                    f"{created()}",
+                wrong(
+                    "static_rnn: memory needs init, or shape and batch_ref",
                     "fluid.memory_start",
                 )
             block = self._inside("memory").global_block()
@@ -257,9 +253,9 @@ class DynamicRNN(_Loop):
     def step_input(self, x: Variable, level: int = 0) -> Variable:
         """The rows of the step, one of each sequence."""
         if level != 0 or x.lod_level != 1:
-            raise InvalidArgumentError(
+            wrong(
                 f"dynamic_rnn: step_input takes one level of sequences, got "
-                f"{x!r} with {x.lod_level}, level = {level}{created()}",
+                f"{x!r} with {x.lod_level}, level = {level}",
                 "fluid.step_level",
             )
         made = self._data("step", [None, *list(x.value.shape)[1:]], x.dtype)
@@ -288,9 +284,9 @@ class DynamicRNN(_Loop):
         """
         if init is None:
             if shape is None or not self._steps:
-                raise InvalidArgumentError(
+                wrong(
                     "dynamic_rnn: memory needs init, or a shape after a "
-                    f"step_input{created()}",
+                    "step_input",
                     "fluid.memory_start",
                 )
             block = self._inside("memory").global_block()

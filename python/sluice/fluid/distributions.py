@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..display import Shown
-from ..errors import InvalidArgumentError
-from ..framework import created
 from . import layers
+from .errors import wrong
 from .framework import Variable
 
 __all__ = ["Categorical", "MultivariateNormalDiag", "Normal", "Uniform"]
@@ -27,8 +26,8 @@ _LOG_2_PI = math.log(2.0 * math.pi)
 
 def _check(right: bool, name: str, expected: str, got: Any) -> None:
     if not right:
-        raise InvalidArgumentError(
-            f"{name}: expected {expected}, got {got!r}{created()}",
+        wrong(
+            f"{name}: expected {expected}, got {got!r}",
             "fluid.distribution",
         )
 

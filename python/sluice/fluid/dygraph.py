@@ -16,15 +16,14 @@ import numpy as np
 
 from .. import unique_name
 from ..display import Shown
-from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..framework import created
 from .backward import gradients
+from .errors import too_early, wrong
 from .executor import Executor
 from .framework import Program, Variable, default_main_program, program_guard
 from .layer_helper import LayerHelper
 from .left_out import refusing
+from .op_layers import LAYERS
 from .scopes import Scope
-from .simple_layers import LAYERS
 
 __all__ = [
     "BackwardStrategy", "Embedding", "Layer", "Linear", "ParamBase",
@@ -74,9 +73,9 @@ class _Eager(Program):
     def set_value(self, variable: Variable, value: Any) -> None:
         array = np.asarray(value, variable.dtype.name)
         if [*array.shape] != [*variable.shape]:
-            raise InvalidArgumentError(
+            wrong(
                 f"set_value: {variable!r} is given an array of shape "
-                f"{list(array.shape)}{created()}",
+                f"{list(array.shape)}",
                 "fluid.set_value",
             )
         kept, stops = self.gradient_of(variable), variable.stop_gradient
@@ -124,8 +123,8 @@ def _eager(what: str) -> _Eager:
     program = default_main_program()
     if isinstance(program, _Eager):
         return program
-    raise FailedPreconditionError(
-        f"{what} inside of fluid.dygraph.guard() only{created()}",
+    too_early(
+        f"{what} inside of fluid.dygraph.guard() only",
         "fluid.outside_of_guard",
     )
 
@@ -260,8 +259,8 @@ class Layer(Shown):
         """Set the values that :meth:`state_dict` gave."""
         for name, each in self.named_parameters():
             if name not in stat_dict:
-                raise InvalidArgumentError(
-                    f"set_dict: no value for {name}{created()}",
+                wrong(
+                    f"set_dict: no value for {name}",
                     "fluid.set_dict",
                 )
             each.set_value(stat_dict[name])

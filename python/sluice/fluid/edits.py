@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import framework as sluice_framework
-from ..errors import UnimplementedError
 from ..framework import Program as SluiceProgram
-from ..framework import created
+from .errors import unknown
 from .translate import Translation
 from .variables import Parameter, Variable
 
@@ -81,9 +80,9 @@ class BlockEdits:
     ) -> Parameter:  # fmt: skip
         """A parameter, which another program gives its first value."""
         if initializer is not None:
-            raise UnimplementedError(
+            unknown(
                 f"create_parameter: {name} with an initializer; "
-                f"LayerHelper.create_parameter takes one{created()}",
+                f"LayerHelper.create_parameter takes one",
                 "fluid.create_parameter",
             )
         made = self.persistable(name, shape, dtype, trainable)  # type: ignore[attr-defined]

@@ -12,13 +12,12 @@ from .. import CPUPlace, _core
 from .. import executor as sluice_executor
 from ..display import Shown
 from ..errors import (
-    InvalidArgumentError,
     NotFoundError,
-    UnimplementedError,
 )
 from ..framework import created
 from ..ragged import Ragged
 from . import profiler
+from .errors import unknown, wrong
 from .framework import Program, default_main_program
 from .places import CUDAPlace, place_of
 from .translate import Array
@@ -96,9 +95,9 @@ def create_lod_tensor(
     if isinstance(data, list):
         found = [len(each) for each in data]
         if found != lengths:
-            raise InvalidArgumentError(
+            wrong(
                 f"create_lod_tensor: sequences of {found} rows have the lengths"
-                f" {lengths}{created()}",
+                f" {lengths}",
                 "fluid.lod_lengths",
             )
         data = np.concatenate([np.asarray(each) for each in data])
@@ -107,10 +106,9 @@ def create_lod_tensor(
     counts = [count for count, _ in levels[1:]] + [len(data)]
     for (_, total), count in zip(levels, counts, strict=True):
         if total != count:
-            raise InvalidArgumentError(
+            wrong(
                 f"create_lod_tensor: lengths that add up to {total} are for "
-                f"{count} rows or sequences, in {recursive_seq_lens}"
-                f"{created()}",
+                f"{count} rows or sequences, in {recursive_seq_lens}",
                 "fluid.lod_lengths",
             )
     tensor = LoDTensor(data)
@@ -217,9 +215,8 @@ def _joined(feeds: Sequence[Any]) -> Any:
     if len(feeds) < 2:
         return feeds[0] if feeds else {}
     if any(isinstance(value, LoDTensor) for value in feeds[0].values()):
-        raise InvalidArgumentError(
-            f"run: {len(feeds)} feeds with LoD for one device; join them "
-            f"first{created()}",
+        wrong(
+            f"run: {len(feeds)} feeds with LoD for one device; join them first",
             "fluid.several_feeds",
         )
     return {
@@ -252,9 +249,9 @@ def feed_value(value: Any, var: Any) -> Any:
 def _elements(array: Array, values: Sequence[Any]) -> list[Any]:
     """The elements of an array, from the values of its parts."""
     if len(array._stacks) > 1:
-        raise UnimplementedError(
+        unknown(
             f"run: fetch_list has {array!r} of sequences; fetch what "
-            f"layers.array_read returns{created()}",
+            f"layers.array_read returns",
             "fluid.fetch_array",
         )
     length, *rows, elements = values if array._stacks else (*values, [])
@@ -308,8 +305,8 @@ class Executor(Shown):
             program = program.program
         program = default_main_program() if program is None else program
         if not isinstance(program, Program):
-            raise InvalidArgumentError(
-                f"run: expected a fluid.Program, got {program!r}{created()}",
+            wrong(
+                f"run: expected a fluid.Program, got {program!r}",
                 "fluid.run_program",
             )
         values = _values_fed(program, feed)

@@ -16,12 +16,13 @@ import numpy as np
 
 from .. import unique_name
 from ..display import Shown
-from ..errors import InvalidArgumentError, NotFoundError
+from ..errors import NotFoundError
 from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..framework import program_guard as sluice_guard
 from .edits import BlockEdits, OperatorEdits, ProgramEdits
+from .errors import wrong
 from .translate import DTYPES, ROWS, Translation
 from .variables import Parameter, Variable, code_of
 
@@ -549,9 +550,8 @@ def program_guard(
     """Make these the default programs inside the block."""
     global _main, _startup
     if not isinstance(main_program, Program):
-        raise InvalidArgumentError(
-            f"program_guard: expected a fluid.Program, got {main_program!r}"
-            f"{created()}",
+        wrong(
+            f"program_guard: expected a fluid.Program, got {main_program!r}",
             "fluid.program",
         )
     outer = _main, _startup

@@ -10,17 +10,12 @@ import numpy as np
 
 from .. import _core
 from .. import executor as sluice_executor
-from ..errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    UnimplementedError,
-)
-from ..framework import created
 from ..framework import program_guard as sluice_guard
 from ..reader import decorators
 from ..reader.decorators import *  # noqa: F403
 from . import parameters
 from .conditions import BlockOp
+from .errors import too_early, unknown, wrong
 from .framework import (
     Block,
     Operator,
@@ -126,9 +121,9 @@ def _values(names: Any) -> dict[str, np.ndarray]:
     scope = sluice_executor.global_scope()
     missing = [name for name in names if scope.find_var(name) is None]
     if missing:
-        raise FailedPreconditionError(
-            f"{', '.join(missing)}: no value yet; run the startup program first"
-            f"{created()}",
+        too_early(
+            f"{', '.join(missing)}: no value yet; run the startup program "
+            "first",
             "fluid.no_value",
         )
     return {name: scope[name].numpy() for name in names}
@@ -233,9 +228,9 @@ def _attribute(op: str, name: str, value: Any) -> tuple[int, Any]:
     default = ROWS[op].attributes.get(name) if op in ROWS else None
     if isinstance(default, float):
         if isinstance(value, int) and int(np.float32(value)) != value:
-            raise UnimplementedError(
+            unknown(
                 f"save_inference_model: {op} has {name}={value}, which float32,"
-                f" as PaddlePaddle's files have it, does not hold{created()}",
+                f" as PaddlePaddle's files have it, does not hold",
                 "fluid.save_integer",
             )
         return 1, float(value)
@@ -290,20 +285,19 @@ def save_inference_model(
     ops = _needed(program.global_block().ops, targets)
     loops = _loops(ops)
     if loops:
-        raise UnimplementedError(
+        unknown(
             f"save_inference_model: {', '.join(loops)} cannot be written, "
             "while and conditional_block can; sl.io.save_program("
-            "program.sluice, path) writes all of it in Sluice's format"
-            f"{created()}",
+            "program.sluice, path) writes all of it in Sluice's format",
             "fluid.save_loops",
         )
     read = {name for op in ops for name in op.input_arg_names}
     fed = {name for name, *_ in program.feeds} & read
     if fed - {*feeds}:
-        raise InvalidArgumentError(
+        wrong(
             f"save_inference_model: {', '.join(sorted(fed - {*feeds}))}"
             f" is needed for {', '.join(targets)}, but not among "
-            f"feeded_var_names{created()}",
+            f"feeded_var_names",
             "fluid.feeded_var_names",
         )
     names = dict.fromkeys(
@@ -375,9 +369,9 @@ def _append(block: Block, file: Any, feeds: Sequence[Any]) -> None:
 def serialized(program: Program) -> bytes:
     """See :meth:`Program.serialize_to_string`."""
     if program.steps:
-        raise UnimplementedError(
+        unknown(
             "serialize_to_string: gradients and updates of an optimizer cannot "
-            f"be written; clone(for_test=True) leaves them out{created()}",
+            "be written; clone(for_test=True) leaves them out",
             "fluid.serialize",
         )
     block = program.global_block()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from .. import layer_helper as sluice_helper
@@ -15,6 +14,7 @@ from ..elsewhere import unknown_argument
 from ..errors import InvalidArgumentError, SluiceError
 from ..framework import created
 from ..framework import program_guard as sluice_guard
+from .errors import wrong
 from .framework import (
     Block,
     Program,
@@ -115,9 +115,9 @@ class LayerHelper(Shown):
         given = self.kwargs.get(input_param_name)
         several = given if isinstance(given, (list, tuple)) else [given]
         if len(several) != 1 or not isinstance(several[0], Variable):
-            raise InvalidArgumentError(
+            wrong(
                 f"{self.name}: {input_param_name} must be a variable, got "
-                f"{given!r}{created()}",
+                f"{given!r}",
                 "fluid.layer_input",
             )
         return several[0]
@@ -235,32 +235,28 @@ class LayerHelper(Shown):
         return x if act is None else self.append(act, {"X": x})
 
 
-def layer(arguments: str, stem: str | None = None) -> Callable[..., Any]:
-    """Make a function of a helper and of arguments by name a layer.
+def layer(
+    function: Callable[..., Any], stem: str | None = None
+) -> Callable[..., Any]:
+    """Make a function of a helper and the arguments of a layer the layer.
 
     Args:
-        arguments: the layer's arguments with their defaults, as in Fluid. The
-            argument ``act`` is applied to what the function returns.
+        function: its arguments are those of Fluid.
         stem: the first part of the names that the helper makes up; the name of
             the function if None.
     """
-    signature = inspect.signature(eval(f"lambda {arguments}: 0"))
+    _, *arguments = inspect.signature(function).parameters.values()
+    signature = inspect.Signature(arguments)
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapped(*values: Any, **named: Any) -> Any:
-            bound = signature.bind(*values, **named)
-            bound.apply_defaults()
-            given = SimpleNamespace(**bound.arguments)
-            name = getattr(given, "name", None)
-            helper = LayerHelper(stem or function.__name__, name)
-            out = function(helper, given)
-            return helper.activation(out, getattr(given, "act", None))
+    @functools.wraps(function)
+    def wrapped(*values: Any, **named: Any) -> Any:
+        bound = signature.bind(*values, **named)
+        name = bound.arguments.get("name")
+        helper = LayerHelper(stem or function.__name__, name)
+        return function(helper, *bound.args, **bound.kwargs)
 
-        wrapped.__signature__ = signature  # type: ignore[attr-defined]
-        return wrapped
-
-    return decorate
+    wrapped.__signature__ = signature  # type: ignore[attr-defined]
+    return wrapped
 
 
 def answering(function: Callable[..., Any]) -> Callable[..., Any]:

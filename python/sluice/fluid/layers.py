@@ -12,8 +12,6 @@ from difflib import get_close_matches
 from typing import Any
 
 from .. import layers as sluice_layers
-from ..errors import InvalidArgumentError
-from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
 from . import conditions, distributions, nested
@@ -21,15 +19,16 @@ from . import control_flow as control_flow_layers
 from .conditions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .distributions import *  # noqa: F403
-from .formula_layers import FORMULAS
+from .errors import wrong
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, answering, layer
 from .left_out import LEFT_OUT, left_out
+from .op_layers import LAYERS
+from .op_layers.composed import COMPOSED
 from .readers import PyReader
 from .schedules import SCHEDULES
-from .simple_layers import LAYERS
 
-_MADE = {**LAYERS, **FORMULAS, **SCHEDULES}
+_MADE = {**LAYERS, **COMPOSED, **SCHEDULES}
 globals().update(_MADE)
 
 __all__ = [
@@ -73,40 +72,44 @@ def data(
     return made
 
 
-@layer(
-    "shape, dtype, name=None, attr=None, is_bias=False, "
-    "default_initializer=None"
-)
-def create_parameter(helper: LayerHelper, a: Any) -> Variable | None:
+@layer
+def create_parameter(
+    helper: LayerHelper, shape, dtype, name=None, attr=None, is_bias=False,
+    default_initializer=None,
+):  # fmt: skip
     """Create a parameter, or return that of its name."""
-    attr = ParamAttr(name=a.name) if a.attr is None else a.attr
-    start = a.default_initializer
-    return helper.create_parameter(attr, a.shape, a.dtype, a.is_bias, start)
+    attr = ParamAttr(name=name) if attr is None else attr
+    return helper.create_parameter(
+        attr, shape, dtype, is_bias, default_initializer
+    )
 
 
-@layer("dtype, name=None, persistable=False")
-def create_tensor(helper: LayerHelper, a: Any) -> Variable:
+@layer
+def create_tensor(helper: LayerHelper, dtype, name=None, persistable=False):
     """A variable whose shape is that of what an op writes or a run feeds."""
-    return helper.block.create_var(helper.name, [-1], a.dtype)
+    return helper.block.create_var(helper.name, [-1], dtype)
 
 
-@layer("shape, value, dtype, persistable=False, force_cpu=False, name=None")
-def create_global_var(helper: LayerHelper, a: Any) -> Variable:
+@layer
+def create_global_var(
+    helper: LayerHelper, shape, value, dtype, persistable=False,
+    force_cpu=False, name=None,
+):  # fmt: skip
     """A variable of the scope that begins full of one number."""
-    start = Constant(a.value)
-    return helper.create_persistable(helper.name, a.shape, a.dtype, start)
+    start = Constant(value)
+    return helper.create_persistable(helper.name, shape, dtype, start)
 
 
-@layer(
-    "input, label, curve='ROC', num_thresholds=2 ** 12 - 1, topk=1, "
-    "slide_steps=1"
-)
-def auc(helper: LayerHelper, a: Any) -> Any:
+@layer
+def auc(
+    helper: LayerHelper, input, label, curve="ROC", num_thresholds=2**12 - 1,
+    topk=1, slide_steps=1,
+):  # fmt: skip
     """The area under a curve of all batches, that of the last ``slide_steps``
     batches, and the counts that both are computed from.
     """
-    sizes = a.num_thresholds + 1
-    shapes = {"batch": [max(a.slide_steps, 1), sizes], "all": [1, sizes]}
+    sizes = num_thresholds + 1
+    shapes = {"batch": [max(slide_steps, 1), sizes], "all": [1, sizes]}
     areas, states = [], []
     for kind, shape in shapes.items():
         kept = [
@@ -119,16 +122,16 @@ def auc(helper: LayerHelper, a: Any) -> Any:
         helper.block.append_op(
             "auc",
             {
-                "Predict": a.input,
-                "Label": a.label,
+                "Predict": input,
+                "Label": label,
                 "StatPos": kept[0],
                 "StatNeg": kept[1],
             },
             {"AUC": area, "StatPosOut": kept[0], "StatNegOut": kept[1]},
             {
-                "curve": a.curve,
-                "num_thresholds": a.num_thresholds,
-                "slide_steps": a.slide_steps if kind == "batch" else 0,
+                "curve": curve,
+                "num_thresholds": num_thresholds,
+                "slide_steps": slide_steps if kind == "batch" else 0,
             },
         )
         areas.append(helper.block.var(area))
@@ -136,34 +139,37 @@ def auc(helper: LayerHelper, a: Any) -> Any:
     return areas[1], areas[0], states
 
 
-@layer("func, x, out, backward_func=None, skip_vars_in_backward_input=None")
-def py_func(helper: LayerHelper, a: Any) -> Any:
+@layer
+def py_func(
+    helper: LayerHelper, func, x, out, backward_func=None,
+    skip_vars_in_backward_input=None,
+):  # fmt: skip
     """Call a Python function with arrays in each run; see
     :func:`sluice.layers.py_func`.
 
     ``out`` is a variable, or a list, of ``block.create_var`` with its shape and
     dtype.
     """
-    several = isinstance(a.out, (list, tuple))
-    xs = list(a.x) if isinstance(a.x, (list, tuple)) else [a.x]
-    outs = list(a.out) if several else [a.out]
-    skipped = a.skip_vars_in_backward_input or ()
+    several = isinstance(out, (list, tuple))
+    xs = list(x) if isinstance(x, (list, tuple)) else [x]
+    outs = list(out) if several else [out]
+    skipped = skip_vars_in_backward_input or ()
     skipped = skipped if isinstance(skipped, (list, tuple)) else [skipped]
     kinds = [each.declared for each in outs]
     if any(shape is None or dtype is None for shape, dtype in kinds):
-        raise InvalidArgumentError(
-            f"py_func: out has no shape and dtype: make it by "
-            f"block.create_var(shape=..., dtype=...){created()}",
+        wrong(
+            "py_func: out has no shape and dtype: make it by "
+            "block.create_var(shape=..., dtype=...)",
             "fluid.py_func_out",
         )
     kinds = [([None if n == -1 else n for n in s], d) for s, d in kinds]
 
     def call(value: Any, step: Any) -> list[Any]:
         return sluice_layers.py_func(
-            a.func,
+            func,
             [value(each.name) for each in xs],
             kinds,
-            a.backward_func,
+            backward_func,
             [value(each.name) for each in skipped],
         )
 
@@ -171,46 +177,50 @@ def py_func(helper: LayerHelper, a: Any) -> Any:
     region.inputs["X"] = [each.name for each in xs]
     region.outputs["Out"] = [each.name for each in outs]
     helper.block.append_region(region)
-    return a.out
+    return out
 
 
-@layer(
-    "capacity, shapes, dtypes, lod_levels=None, name=None, "
-    "use_double_buffer=True"
-)
-def py_reader(helper: LayerHelper, a: Any) -> PyReader:
+@layer
+def py_reader(
+    helper: LayerHelper, capacity, shapes, dtypes, lod_levels=None, name=None,
+    use_double_buffer=True,
+):  # fmt: skip
     """A reader with variables of its own, which :func:`read_file` returns."""
-    levels = a.lod_levels or [0] * len(a.shapes)
+    levels = lod_levels or [0] * len(shapes)
     inputs = [
         helper.block.data(f"{helper.name}.{i}", shape, dtype, level)
         for i, (shape, dtype, level) in enumerate(
-            zip(a.shapes, a.dtypes, levels, strict=True)
+            zip(shapes, dtypes, levels, strict=True)
         )
     ]
     return PyReader(inputs, iterable=False)
 
 
-@layer("capacity, feed_list, name=None, use_double_buffer=True")
-def create_py_reader_by_data(helper: LayerHelper, a: Any) -> PyReader:
+@layer
+def create_py_reader_by_data(
+    helper: LayerHelper, capacity, feed_list, name=None, use_double_buffer=True
+):
     """A reader of these variables, which :func:`read_file` returns."""
-    return PyReader(a.feed_list, iterable=False)
+    return PyReader(feed_list, iterable=False)
 
 
-@layer(
-    "input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, "
-    "param_attr=None, bias_attr=None, data_layout='NCHW', name=None, "
-    "moving_mean_name=None, moving_variance_name=None, "
-    "do_model_average_for_mean_and_var=True, use_global_stats=False, "
-    "act_alpha=1.0"
-)
-def inplace_abn(helper: LayerHelper, a: Any) -> Variable:
+@layer
+def inplace_abn(
+    helper: LayerHelper, input, act=None, is_test=False, momentum=0.9,
+    epsilon=1e-05, param_attr=None, bias_attr=None, data_layout="NCHW",
+    name=None, moving_mean_name=None, moving_variance_name=None,
+    do_model_average_for_mean_and_var=True, use_global_stats=False,
+    act_alpha=1.0,
+):  # fmt: skip
     """``batch_norm``, and one of its activations: elu, leaky_relu."""
-    given = dict(vars(a))
-    act, alpha = given.pop("act"), given.pop("act_alpha")
-    out, a.act = LAYERS["batch_norm"](**given), None
+    out = LAYERS["batch_norm"](
+        input, None, is_test, momentum, epsilon, param_attr, bias_attr,
+        data_layout, False, name, moving_mean_name, moving_variance_name,
+        do_model_average_for_mean_and_var, use_global_stats,
+    )  # fmt: skip
     if act in (None, "identity"):
         return out
-    return helper.append(act, {"X": out}, {"alpha": alpha})
+    return helper.append(act, {"X": out}, {"alpha": act_alpha})
 
 
 # What other frameworks call a layer.

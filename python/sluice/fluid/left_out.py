@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import UnimplementedError
-from ..framework import created
 from ..reader import data_generator
 from . import datasets
+from .errors import unknown
 
 _REASONS = {
     "detection: Sluice has no ops for boxes but layers of its own, "
@@ -74,7 +73,7 @@ class LeftOut(metaclass=_Kind):
     _reason = ""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise UnimplementedError(f"{self._reason}{created()}", "fluid.left_out")
+        unknown(f"{self._reason}", "fluid.left_out")
 
 
 @functools.cache

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..errors import InvalidArgumentError
-from ..framework import created
+from .errors import wrong
 
 __all__ = ["convert_to_list", "flatten", "map_structure", "pack_sequence_as"]
 
@@ -17,9 +16,8 @@ def convert_to_list(value: Any, n: int, name: str, dtype: Any = int) -> list:
     """
     values = [value] * n if isinstance(value, dtype) else list(value)
     if len(values) != n or not all(isinstance(one, dtype) for one in values):
-        raise InvalidArgumentError(
-            f"{name}: expected {dtype.__name__}, or {n} of them, got {value!r}"
-            f"{created()}",
+        wrong(
+            f"{name}: expected {dtype.__name__}, or {n} of them, got {value!r}",
             "fluid.convert_to_list",
         )
     return values
@@ -46,9 +44,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
     values = list(flat_sequence)
     wanted = len(flatten(structure))
     if len(values) != wanted:
-        raise InvalidArgumentError(
+        wrong(
             f"pack_sequence_as: {len(values)} values for a structure of "
-            f"{wanted}{created()}",
+            f"{wanted}",
             "fluid.pack_sequence_as",
         )
     return _packed(structure, iter(values))

@@ -11,11 +11,10 @@ import numpy as np
 
 from .. import optimizer as sluice_optimizer
 from ..display import Shown
-from ..errors import InvalidArgumentError
-from ..framework import created
 from ..framework import program_guard as sluice_guard
 from .backward import append_backward, names_of, trained, untrained
 from .dygraph import PiecewiseDecay
+from .errors import wrong
 from .executor import Executor
 from .framework import (
     Program,
@@ -162,9 +161,9 @@ class _Optimizer:
         is fed these.
         """
         if parameters is None:
-            raise InvalidArgumentError(
+            wrong(
                 f"{type(self).__name__}: inside of dygraph.guard() it needs "
-                f"parameter_list=layer.parameters(){created()}",
+                f"parameter_list=layer.parameters()",
                 "fluid.parameter_list",
             )
         rate = self.current_step_lr()

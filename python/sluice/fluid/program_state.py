@@ -17,9 +17,10 @@ import numpy as np
 
 from .. import _core
 from .. import executor as sluice_executor
-from ..errors import DataLossError, InvalidArgumentError, NotFoundError
+from ..errors import DataLossError, NotFoundError
 from ..framework import created
 from . import io
+from .errors import wrong
 from .framework import Parameter, Program, code_of
 from .parameters import Expected, make_folder, read
 from .translate import DTYPES
@@ -75,9 +76,8 @@ def save(program: Program, model_path: str) -> None:
     """
     folder, name = os.path.split(model_path)
     if not name:
-        raise InvalidArgumentError(
-            f"fluid.save: {model_path!r} has no name after the folder"
-            f"{created()}",
+        wrong(
+            f"fluid.save: {model_path!r} has no name after the folder",
             "fluid.save_path",
         )
     make_folder(folder)
@@ -123,10 +123,9 @@ def load_program_state(
     if os.path.isdir(model_path):
         folder, file = model_path, ""
     if var_list is None and file:
-        raise InvalidArgumentError(
+        wrong(
             f"load_program_state: {model_path} holds all variables without "
-            f"their names; give var_list, such as program.list_vars()"
-            f"{created()}",
+            f"their names; give var_list, such as program.list_vars()",
             "fluid.state_var_list",
         )
     if var_list is None:
@@ -166,9 +165,9 @@ def set_program_state(
         value = np.asarray(state_dict[name])
         same = list(value.shape) == sizes or (not value.shape and sizes == [1])
         if not same or value.dtype.name != DTYPES[code]:
-            raise InvalidArgumentError(
+            wrong(
                 f"{name}: the program has {DTYPES[code]} {sizes}, the state "
-                f"{value.dtype} {list(value.shape)}{created()}",
+                f"{value.dtype} {list(value.shape)}",
                 "fluid.state_shape",
             )
         checked[name] = np.array(value, order="C").reshape(sizes)

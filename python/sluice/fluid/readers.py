@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..display import Shown
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import InvalidArgumentError
 from ..framework import created
 from ..reader import batch
+from .errors import too_early, wrong
 from .executor import LoDTensor
 from .framework import Program, Variable, default_main_program
 
@@ -48,9 +49,9 @@ class DataFeeder(Shown):
         names = [var.name for var in self._inputs]
         for i, sample in enumerate(samples):
             if len(sample) != len(names):
-                raise InvalidArgumentError(
+                wrong(
                     f"DataFeeder: sample {i} has {len(sample)} values for "
-                    f"{len(names)} inputs, {', '.join(names)}{created()}",
+                    f"{len(names)} inputs, {', '.join(names)}",
                     "fluid.feeder_columns",
                 )
         columns = list(zip(*samples, strict=True)) or [()] * len(names)
@@ -116,8 +117,8 @@ class PyReader(Shown):
         self.iterable = iterable
         self._eager = hasattr(default_main_program(), "given")
         if not feed_list and not self._eager:
-            raise InvalidArgumentError(
-                f"PyReader: feed_list has no inputs{created()}",
+            wrong(
+                "PyReader: feed_list has no inputs",
                 "fluid.py_reader",
             )
         self.inputs = list(feed_list or ())
@@ -174,9 +175,8 @@ class PyReader(Shown):
 
     def _made(self) -> Iterator[Any]:
         if self._batches is None:
-            raise FailedPreconditionError(
-                "PyReader: decorate_sample_list_generator gives it its data"
-                f"{created()}",
+            too_early(
+                "PyReader: decorate_sample_list_generator gives it its data",
                 "fluid.py_reader_empty",
             )
         return iter(self._batches())
@@ -212,9 +212,8 @@ class PyReader(Shown):
     def next_feed(self) -> dict[str, Any]:
         """The feed of the next run. Raises EOFException after the last one."""
         if self._running is None:
-            raise FailedPreconditionError(
-                f"{self.inputs[0].name}: feed it, or start() its reader"
-                f"{created()}",
+            too_early(
+                f"{self.inputs[0].name}: feed it, or start() its reader",
                 "fluid.reader_start",
             )
         for feed in self._running:

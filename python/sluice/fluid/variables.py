@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Variable as SluiceVariable
-from ..framework import created
 from ..layer_helper import ParamAttr
+from .errors import too_early, wrong
 from .translate import CODES, DTYPES
 
 if TYPE_CHECKING:
@@ -86,9 +85,9 @@ class Variable:
     def _eager(self) -> Any:
         program = self.block.program
         if not hasattr(program, "given"):
-            raise FailedPreconditionError(
+            too_early(
                 f"{self!r} has a value in a run only: fetch it, or write it "
-                f"inside of fluid.dygraph.guard(){created()}",
+                f"inside of fluid.dygraph.guard()",
                 "fluid.no_eager_value",
             )
         return program
@@ -240,9 +239,9 @@ class Variable:
             items[at : at + 1] = [slice(None)] * (rank + 1 - len(items))
         kinds = (numbers.Integral, slice, Variable)
         if len(items) > rank or not all(isinstance(i, kinds) for i in items):
-            raise InvalidArgumentError(
+            wrong(
                 f"{self!r}[{item!r}]: expected up to {rank} integers and "
-                f"slices{created()}",
+                f"slices",
                 "fluid.index",
             )
         axes = [k for k, part in enumerate(items) if part != slice(None)]
@@ -284,9 +283,9 @@ class Variable:
         return self.block.append("fill_constant", {}, attrs)
 
     def __iter__(self) -> Any:
-        raise InvalidArgumentError(
+        wrong(
             f"{self!r} has no elements before it runs: use indices, or "
-            f"layers.unstack{created()}",
+            f"layers.unstack",
             "fluid.iterate",
         )
 

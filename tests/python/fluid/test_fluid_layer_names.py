@@ -1,6 +1,7 @@
 """All layers of Fluid 1.8.3: each is there, as it was called, or has a reason.
 
-``layers_of_fluid.txt`` has their names, arguments and defaults.
+``layers_of_fluid.txt`` has their names, arguments and defaults, and
+``wrong_declarations.txt`` wrong declarations of layers, and the answers.
 """
 
 import inspect
@@ -11,11 +12,11 @@ import pytest
 import sluice as sl
 import sluice.fluid as fluid
 from sluice.fluid.left_out import LEFT_OUT
-from sluice.fluid.simple_layers import TABLE
-from sluice.fluid.translate import ROWS
-from sluice.fluid.translate.table import INTERNAL
+from sluice.fluid.op_layers.declaration import read
 
-TEXT = (pathlib.Path(__file__).parent / "layers_of_fluid.txt").read_text()
+FOLDER = pathlib.Path(__file__).parent
+TEXT = (FOLDER / "layers_of_fluid.txt").read_text()
+WRONG = (FOLDER / "wrong_declarations.txt").read_text().splitlines()
 SIGNATURES = dict(line.split("(", 1) for line in TEXT.splitlines())
 
 NAMES = sorted(SIGNATURES)
@@ -53,31 +54,23 @@ def test_no_layer_is_invented():
     assert not set(fluid.layers.__all__) - SIGNATURES.keys()
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_a_line_of_the_table_fits_the_row_of_its_op(name):
-    layer = TABLE[name]
-    row = ROWS[layer.op]
-    made = {each.name for each in layer.made} - {""}
-    slots = {name for name in made if name[0].isupper()}
-    attributes = {each.attribute for each in layer.arguments} - {None}
-    attributes |= made - slots
-    assert not attributes - row.attributes.keys() - INTERNAL
-    for each in layer.arguments:
-        if each.sign == "!":
-            assert each.slot in row.outputs
-            continue
-        slots |= {each.slot, each.tensor, each.tensors} - {None, "_"}
-        if each.slot:
-            _, many = row.slots[each.slot]
-            assert many == (each.sign == "*"), each
-        if each.tensors:
-            assert row.slots[each.tensors][1], each
-    assert not slots - row.slots.keys()
-    for output in layer.outputs:
-        slot, _, source = output.partition("=")
-        assert slot.partition("*")[0].removesuffix("!") in row.outputs
-        assert not source or source in slots
-    required = {slot for slot, (needed, _) in row.slots.items() if needed}
-    assert not required - slots
-    needed = {k for k, v in row.attributes.items() if v is inspect._empty}
-    assert not needed - attributes
+@pytest.mark.parametrize("case", WRONG)
+def test_a_declaration_that_is_wrong_is_an_error_of_its_line(case, tmp_path):
+    text, answer = case.replace(" def ", "\ndef ").split(" -> ")
+    stub = tmp_path / "layers.pyi"
+    stub.write_text(f"@FluidOp()\ndef relu(x): ...\n{text}\n")
+    layers = read(stub, {})
+    assert next(layers)[0] == "relu"
+    with pytest.raises(sl.errors.InvalidArgumentError) as caught:
+        next(layers)
+    assert str(caught.value).startswith(f"{stub}:4: layer ")
+    assert answer in str(caught.value)
+
+
+def test_a_function_names_arguments_of_its_declaration(tmp_path):
+    stub = tmp_path / "layers.pyi"
+    stub.write_text("@FluidOp()\ndef relu(x): ...\n")
+    with pytest.raises(sl.errors.InvalidArgumentError) as caught:
+        next(read(stub, {"relu": lambda op, x, size: None}))
+    text = f"{stub}:2: layer relu: there is no argument size"
+    assert str(caught.value).startswith(text)

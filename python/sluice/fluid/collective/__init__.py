@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...display import Shown
-from ...errors import InvalidArgumentError, UnimplementedError
-from ...framework import created
 from .. import io
+from ..errors import unknown, wrong
 from ..executor import BuildStrategy, CompiledProgram, ExecutionStrategy
 from ..framework import (
     Program,
@@ -57,16 +56,15 @@ class RoleMakerBase(Shown):
             UnimplementedError: there are several workers, or servers.
         """
         if self._role != Role.WORKER:
-            raise UnimplementedError(
+            unknown(
                 "fleet.init: this process is a server, and there is no "
-                f"parameter server{created()}",
+                "parameter server",
                 "fluid.parameter_server",
             )
         if self._worker_num != 1 or self._current_id:
-            raise UnimplementedError(
+            unknown(
                 f"fleet.init: worker {self._current_id} of {self._worker_num};"
-                " there is one worker here, see sl.distributed for several"
-                f"{created()}",
+                " there is one worker here, see sl.distributed for several",
                 "fluid.one_worker",
             )
 
@@ -105,9 +103,9 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     def generate_role(self) -> None:
         """Check the roles, as :meth:`RoleMakerBase.generate_role`."""
         if self._role == Role.SERVER:
-            raise UnimplementedError(
+            unknown(
                 "fleet.init: PaddleCloudRoleMaker without is_collective=True "
-                f"is for a parameter server, and there is none{created()}",
+                "is for a parameter server, and there is none",
                 "fluid.parameter_server",
             )
         super().generate_role()
@@ -131,9 +129,9 @@ class CollectiveOptimizer(_Optimizer):
     def __init__(self, optimizer: Any, strategy: Any = None) -> None:
         strategy = DistributedStrategy() if strategy is None else strategy
         if getattr(strategy, "use_amp", False):
-            raise UnimplementedError(
+            unknown(
                 "fleet.distributed_optimizer: use_amp; programs train in the "
-                f"dtype of their variables{created()}",
+                "dtype of their variables",
                 "fluid.use_amp",
             )
         self._optimizer, self._strategy = optimizer, strategy
@@ -171,10 +169,9 @@ class Fleet(Shown):
             UnimplementedError: there are several workers, or servers.
         """
         if not isinstance(role_maker, RoleMakerBase):
-            raise InvalidArgumentError(
+            wrong(
                 "fleet.init: expected a role maker, such as "
-                f"PaddleCloudRoleMaker(is_collective=True), got {role_maker!r}"
-                f"{created()}",
+                f"PaddleCloudRoleMaker(is_collective=True), got {role_maker!r}",
                 "fluid.role_maker",
             )
         role_maker.generate_role()
@@ -183,9 +180,7 @@ class Fleet(Shown):
     def worker_endpoints(self, to_string: bool = False) -> Any:
         """The addresses of the workers."""
         if self._role is None:
-            raise InvalidArgumentError(
-                f"fleet.init was not called{created()}", "fluid.fleet_init"
-            )
+            wrong("fleet.init was not called", "fluid.fleet_init")
         made = self._role._endpoints
         return ",".join(made) if to_string else made
 

@@ -14,9 +14,9 @@ from ...errors import (
     InvalidArgumentError,
     NotFoundError,
     SluiceError,
-    UnimplementedError,
 )
 from ...framework import Program, Variable, created
+from ..errors import unknown
 from . import (  # noqa: F401
     blocks,
     composed,
@@ -46,6 +46,7 @@ __all__ = [
 
 EMPTY = "@EMPTY@"
 MOST_TRIALS = 8
+_END = 2**31 - 1  # of a dim, whatever its size
 # What a row raises for attributes of other types or lengths than it expects.
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
@@ -123,9 +124,8 @@ class Translation(Shown):
         so is each block inside of it, which doubles with each level.
         """
         if self._trials == MOST_TRIALS:
-            raise UnimplementedError(
-                f"more than {MOST_TRIALS} loops are inside of each other"
-                f"{created()}",
+            unknown(
+                f"more than {MOST_TRIALS} loops are inside of each other",
                 "fluid.nested_blocks",
             )
         self._trials += 1
@@ -236,22 +236,18 @@ class Translation(Shown):
         """A ragged variable as a dense one [rows, ...]: without padding."""
         if not isinstance(value, Variable) or not value.lod_level:
             return value
-        append = self.program.append_op
-        whole = {"axes": [0], "starts": [-1], "ends": [2**31 - 1]}
-        last = append("slice", {"X": value.offsets}, {}, whole)["Out"]
-        return append("sequence_rows", {"X": value, "Rows": last})["Out"]
+        op = Op("lod_reset", self, {}, {}, {})
+        last = op.slice(value.offsets, 0, -1, _END)
+        return op.sequence_rows(value, Rows=last)
 
     def ragged(self, value: Variable, like: Variable) -> Variable:
         """The other way round: a dense variable [rows, ...] with the LoD of
         ``like``, padded to as many rows.
         """
-        append = self.program.append_op
-        limits = {"start": 0, "end": 1}
-        count = append("shape", {"X": value}, {}, limits)["Out"]
-        kind = {"dtype": "int64"}
-        each = append("range", {"End": count + 1}, {}, kind)["Out"]
-        inputs = {"X": value, "Y": like, "Offsets": each}
-        rows = append("sequence_expand_as", inputs)["Out"]
+        op = Op("lod_reset", self, {}, {}, {})
+        count = op.append("shape", {"X": value}, start=0, end=1)
+        each = op.range(End=count + 1, dtype="int64")
+        rows = op.sequence_expand_as(value, like, Offsets=each)
         return layers.lod_reset(rows, like)
 
     def _side_by_side(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -289,15 +285,11 @@ class Translation(Shown):
 
     def _joined(self, ragged: Sequence[Variable]) -> Variable:
         """The offsets of the sequences of all, one variable after the other."""
-        append, most = self.program.append_op, 2**31 - 1
-        made = ragged[0].offsets
+        op, made = Op("concat", self, {}, {}, {}), ragged[0].offsets
         for each in ragged[1:]:
-            last = {"axes": [0], "starts": [-1], "ends": [most]}
-            rest = {"axes": [0], "starts": [1], "ends": [most]}
-            end = append("slice", {"X": made}, {}, last)["Out"]
-            more = append("slice", {"X": each.offsets}, {}, rest)["Out"]
-            parts = {"X": [made, more + end]}
-            made = append("concat", parts, {}, {"axis": 0})["Out"]
+            end = op.slice(made, 0, -1, _END)
+            more = op.slice(each.offsets, 0, 1, _END)
+            made = op.concat([made, more + end], axis=0)
         return made
 
     def write(self, name: str, value: Any) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ... import layers
-from ...errors import InvalidArgumentError, UnimplementedError
-from ...framework import Variable, created
+from ...framework import Variable
 from ...indexing import constant
 from ...layers.tensor_array import TensorArray, _number
+from ..errors import unknown, wrong
 from .table import Many, row
 
 CAPACITY = 128  # elements of an array, unless create_array says another
@@ -180,9 +180,8 @@ def append_while(
         names.append(name)
         first.append(value)
     if cond not in names:
-        raise InvalidArgumentError(
-            f"while: the block never writes {cond}, so the loop would not end"
-            f"{created()}",
+        wrong(
+            f"while: the block never writes {cond}, so the loop would not end",
             "fluid.while_endless",
         )
     at = names.index(cond)
@@ -269,9 +268,8 @@ def no_ops() -> None:
 def _condition(type: str, inputs: Any, slot: str) -> str:
     names = inputs.get(slot, [])
     if len(names) != 1:
-        raise InvalidArgumentError(
-            f"{type}: input {slot} has {len(names)} variables, not one"
-            f"{created()}",
+        wrong(
+            f"{type}: input {slot} has {len(names)} variables, not one",
             "fluid.condition_slot",
         )
     return names[0]
@@ -290,8 +288,8 @@ def _conditional(
     cond = _condition("conditional_block", inputs, "Cond")
     names = outputs.get("Out", [])
     if not attrs.get("is_scalar_condition"):
-        raise UnimplementedError(
-            f"conditional_block: is_scalar_condition is false{created()}",
+        unknown(
+            "conditional_block: is_scalar_condition is false",
             "fluid.conditional_block",
         )
     append_cond(t, cond, [(body, names), (no_ops, names)], names)
@@ -309,7 +307,7 @@ def select_input(op, X: Many, Mask):
     """The variable that a number names."""
     made = X[-1]
     for at in range(len(X) - 2, -1, -1):
-        mine = op.append("equal", {"X": Mask, "Y": op.constant(at, Mask.dtype)})
+        mine = op.equal(Mask, op.constant(at, Mask.dtype))
         made = layers.cond(mine, lambda at=at: X[at], lambda made=made: made)
     return made
 
@@ -319,33 +317,32 @@ def split_lod_tensor(op, X, Mask, *, level=0):
     """The rows where a bool is true, and the others."""
     if X.lod_level:
         op.refuse("rows of sequences")
-    mask = op.append("reshape", {"X": Mask}, shape=[-1])
-    other = op.append("logical_not", {"X": mask})
+    mask = op.reshape(Mask, -1)
+    other = op.logical_not(mask)
     return {
-        slot: op.append("gather", {"X": X, "Index": _places(op, chosen)})
+        slot: op.gather(X, Index=_places(op, chosen))
         for slot, chosen in (("OutTrue", mask), ("OutFalse", other))
     }
 
 
 def _places(op: Any, mask: Variable) -> Variable:
-    found = op.append("nonzero", {"X": mask})
-    return op.append("reshape", {"X": found}, shape=[-1])
+    found = op.nonzero(mask)
+    return op.reshape(found, -1)
 
 
 @row("merge_lod_tensor", "merge_lod_tensor_infer")
 def merge_lod_tensor(op, X, Mask, InTrue, InFalse, *, level=0):
     """Rows of both, in the order that a bool of each says."""
-    mask = op.append("reshape", {"X": Mask}, shape=[-1])
+    mask = op.reshape(Mask, -1)
     true = op.cast(mask, "int64")
-    before = op.append("cumsum", {"X": true}, axis=0, exclusive=True)
-    number = op.append("fill_any_like", {"X": true}, value=1.0, dtype="int64")
-    number = op.append("cumsum", {"X": number}, axis=0, exclusive=True)
-    first = op.append("reduce_sum", {"X": true}, keep_dim=True)
-    places = op.append(
-        "where", {"Condition": mask, "X": before, "Y": first + number - before}
-    )
-    both = op.append("concat", {"X": [InTrue, InFalse]}, axis=0)
-    return op.append("gather", {"X": both, "Index": places})
+    before = op.cumsum(true, axis=0, exclusive=True)
+    number = op.fill_any_like(true, value=1.0, dtype="int64")
+    number = op.cumsum(number, axis=0, exclusive=True)
+    first = op.reduce_sum(true, keep_dim=True)
+    others = {"X": before, "Y": first + number - before}
+    places = op.append("where", {"Condition": mask, **others})
+    both = op.concat([InTrue, InFalse], axis=0)
+    return op.gather(both, Index=places)
 
 
 @row("write_to_array")
@@ -419,15 +416,7 @@ def print_(
     (name,) = op.inputs["In"]
     if print_tensor_name:
         message = f"{message} {name}".strip()
-    out = layers.Print(
-        In,
-        first_n,
-        message,
-        summarize,
-        False,
-        print_tensor_type,
-        print_tensor_shape,
-        print_phase.lower(),
-    )
+    shown = print_tensor_type, print_tensor_shape, print_phase.lower()
+    out = layers.Print(In, first_n, message, summarize, False, *shown)
     op.values[name] = out
     return out

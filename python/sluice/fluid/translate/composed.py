@@ -18,12 +18,12 @@ def _row_sums(x: Variable) -> Variable:
 
 def _scores(op: Op, x: Variable, W: Any, bias: Any, classes: Any) -> Variable:
     """The products of each row with the weights of its classes [N, K]."""
-    weights = op.append("gather", {"X": W, "Index": classes}, axis=0)
+    weights = op.gather(W, Index=classes, axis=0)
     z = ops.squeeze(weights @ ops.unsqueeze(x, axes=[2]), axes=[2])
     if bias is None:
         return z
     flat = op.reshape(bias, -1)
-    return z + op.append("gather", {"X": flat, "Index": classes}, axis=0)
+    return z + op.gather(flat, Index=classes, axis=0)
 
 
 @row("hierarchical_sigmoid")
@@ -40,9 +40,7 @@ def hierarchical_sigmoid(
     if nodes is None:
         steps = range((num_classes - 1).bit_length())
         attrs = {"shape": [len(steps)], "dtype": "int64"}
-        powers = op.append(
-            "assign_value", values=[2.0**k for k in steps], **attrs
-        )
+        powers = op.assign_value(values=[2.0**k for k in steps], **attrs)
         code = op.cast(op.reshape(Label, -1, 1), "int64") + num_classes
         code = code // powers
         nodes, bits = code // 2 - 1, code % 2
@@ -68,10 +66,8 @@ def nce(
 ):
     """Noise-contrastive estimation; all rows share the drawn classes."""
     count, chances = num_total_classes, CustomDistProbs
-    drawn = op.append(
-        "uniform_random", shape=[num_neg_samples, 1], min=0.0, max=1.0,
-        seed=op.given.get("seed", 0),
-    )  # fmt: skip
+    limits = {"min": 0.0, "max": 1.0, "seed": op.given.get("seed", 0)}
+    drawn = op.uniform_random(shape=[num_neg_samples, 1], **limits)
     if sampler == 0:
         drawn = ops.floor(drawn * float(count))
     elif sampler == 1:
@@ -89,9 +85,7 @@ def nce(
             k = op.cast(classes, "float32")
             chance = ops.log((k + 2.0) / (k + 1.0)) * (1.0 / math.log(count))
         else:
-            chance = op.append(
-                "gather", {"X": chances, "Index": classes}, axis=0
-            )
+            chance = op.gather(chances, Index=classes, axis=0)
         o = ops.sigmoid(_scores(op, Input, Weight, Bias, classes))
         b = op.cast(chance * float(num_neg_samples), Input.dtype)
         return _row_sums(ops.log((o if own else b) / (o + b)))
@@ -107,7 +101,7 @@ def nce(
 def spectral_norm(op, Weight, U, V, *, dim=0, power_iters=1, eps=1e-12):
     """A weight divided by its largest singular value."""
     order = [dim, *(k for k in range(op.rank(Weight)) if k != dim)]
-    turned = op.append("transpose", {"X": Weight}, axis=order)
+    turned = op.transpose(Weight, axis=order)
     matrix = op.reshape(turned, op.size(Weight, dim), -1)
     u, v = op.reshape(U, -1, 1), op.reshape(V, -1, 1)
 

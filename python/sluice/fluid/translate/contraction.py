@@ -6,10 +6,9 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from ...layers import ops
 from .numbers import integers
 from .quantized import to_integers
-from .table import Op, row, same
+from .table import Op, row
 
 
 @row("fc")
@@ -33,13 +32,13 @@ def fc(
     out = op.append("mul", inputs, x_num_col_dims=in_num_col_dims)
     if Bias is not None:
         bias = op.reshape(Bias, -1)
-        out = op.append("elementwise_add", {"X": out, "Y": bias})
+        out = op.elementwise_add(out, bias)
     return op.append(activation_type, {"X": out}) if activation_type else out
 
 
 def _matmul(op: Op, X: Variable, Y: Variable, **attrs: Any) -> Variable:
-    out = op.append("matmul", {"X": X, "Y": Y}, **attrs)
-    return op.reshape(out, 1) if out.shape == () else out
+    out = op.matmul(X, Y, **attrs)
+    return op.one(out)
 
 
 @row("matmul")
@@ -80,7 +79,7 @@ def matmul(
         strict=True,
     )
     parts = [_matmul(op, x, y, **attrs) for x, y in heads]
-    return op.append("concat", {"X": parts}, axis=op.rank(parts[0]) - 1)
+    return op.concat(parts, axis=op.rank(parts[0]) - 1)
 
 
 @row("matmul_v2")
@@ -96,7 +95,7 @@ def matmul_v2(op, X, Y, *, trans_x=False, trans_y=False):
 @row("addmm")
 def addmm(op, Input, X, Y, *, Alpha=1.0, Beta=1.0):
     """Alpha * x @ y + Beta * input."""
-    product = op.append("matmul", {"X": X, "Y": Y}, alpha=Alpha)
+    product = op.matmul(X, Y, alpha=Alpha)
     return product + Input * Beta
 
 
@@ -104,22 +103,22 @@ def addmm(op, Input, X, Y, *, Alpha=1.0, Beta=1.0):
 def bilinear_tensor_product(op, X, Y, Weight, Bias=None):
     """x W[k] y for each k."""
     k, m, n = (op.size(Weight, axis) for axis in range(3))
-    turned = op.append("transpose", {"X": Weight}, axis=[1, 0, 2])
-    left = op.append("mul", {"X": X, "Y": op.reshape(turned, m, k * n)})
-    left = op.append("reshape", {"X": left}, shape=[0, k, n])
-    right = op.append("unsqueeze", {"X": Y}, axes=[1])
-    out = op.append("reduce_sum", {"X": left * right}, dim=[2])
+    turned = op.transpose(Weight, axis=[1, 0, 2])
+    left = op.mul(X, op.reshape(turned, m, k * n))
+    left = op.reshape(left, 0, k, n)
+    right = op.unsqueeze(Y, axes=[1])
+    out = op.reduce_sum(left * right, dim=[2])
     if Bias is None:
         return out
-    return op.append("elementwise_add", {"X": out, "Y": op.reshape(Bias, -1)})
+    return op.elementwise_add(out, op.reshape(Bias, -1))
 
 
 @row("cos_sim", outputs="Out XNorm YNorm")
 def cos_sim(op, X, Y):
     """The cosine of the angle of each two rows."""
-    X, Y = (op.append("flatten", {"X": x}, axis=1) for x in (X, Y))
+    X, Y = (op.flatten(x, axis=1) for x in (X, Y))
     norms = {
-        f"{slot}Norm": op.append("reduce_l2", {"X": x}, dim=[1], keep_dim=True)
+        f"{slot}Norm": op.reduce_l2(x, dim=[1], keep_dim=True)
         for slot, x in (("X", X), ("Y", Y))
     }
     return {"Out": layers.cos_sim(X, Y), **norms}
@@ -128,20 +127,17 @@ def cos_sim(op, X, Y):
 @row("lookup_table", "lookup_table_v2")
 def lookup_table(op, W, Ids, *, padding_idx=-1):
     """Rows of a table; a last 1 of the first op's ids is dropped."""
-    return op.append(
-        "lookup_table",
-        {"W": W, "Ids": Ids},
-        padding_idx=padding_idx,
-        drop_last_dim=op.type == "lookup_table",
-        is_sparse=bool(op.given.get("is_sparse", False)),
-    )
+    attrs = {"padding_idx": padding_idx}
+    attrs["drop_last_dim"] = op.type == "lookup_table"
+    attrs["is_sparse"] = bool(op.given.get("is_sparse", False))
+    return op.lookup_table(W=W, Ids=Ids, **attrs)
 
 
 def among(op: Op, ids: Variable, count: int) -> Variable:
     """The ids [..., 1] as float64; one that is not from 0 to count - 1 is an
     error of the run.
     """
-    table = op.append("range", end=float(count), dtype="float64")
+    table = op.range(end=float(count), dtype="float64")
     inputs = {"W": op.reshape(table, -1, 1), "Ids": op.cast(ids, "int64")}
     return op.append("lookup_table", inputs, drop_last_dim=False)
 
@@ -153,20 +149,18 @@ def one_hot(
     """1 at the place of each id; zeros for one beyond, if that is allowed, else
     an error of the run.
     """
-    from .creation import dtype_of
-
     if depth_tensor is not None:
         (depth,) = integers(op, "depth", depth_tensor)
     if depth < 1:
         op.wrong(f"depth must be 1 or more, got {depth}")
     if op.type == "one_hot":
-        X = op.append("squeeze", {"X": X}, axes=[op.rank(X) - 1])
+        X = op.squeeze(X, axes=[op.rank(X) - 1])
     if allow_out_of_range:
-        last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
+        last = op.unsqueeze(X, axes=[op.rank(X)])
     else:
         last = among(op, X, depth)
-    places = op.append("range", end=float(depth), dtype=last.dtype)
-    return op.cast(last == places, dtype_of(op, dtype))
+    places = op.range(end=float(depth), dtype=last.dtype)
+    return op.cast(last == places, dtype)
 
 
 @row("row_conv")
@@ -174,32 +168,20 @@ def row_conv(op, X, Filter):
     """Row t of each sequence is the sum of rows t + k times filter row k."""
     size, width = op.size(Filter, 0), op.size(Filter, 1)
     if X.lod_level:
-        windows = op.append("sequence_context", {"X": X}, start=0, length=size)
-        windows = op.append("reshape", {"X": windows}, shape=[0, size, width])
-        return op.append("reduce_sum", {"X": windows * Filter}, dim=[1])
+        windows = op.sequence_context(X, start=0, length=size)
+        windows = op.reshape(windows, 0, size, width)
+        return op.reduce_sum(windows * Filter, dim=[1])
     pads = [0, 0, 0, 0, size - 1, 0]
-    long = op.append("pad", {"X": X}, pads=pads)
+    long = op.pad(X, pads=pads)
     steps = op.size(X, 1)
-    parts: list[Variable] = []
-    for k, weights in enumerate(layers.unstack(Filter, 0)):
-        part = op.append(
-            "slice", {"X": long}, axes=[1], starts=[k], ends=[k + steps]
-        )
-        parts.append(part * weights)
-    return op.append("sum", {"X": parts})
+    parts = [
+        op.slice(long, 1, k, k + steps) * weights
+        for k, weights in enumerate(layers.unstack(Filter, 0))
+    ]
+    return op.sum(parts)
 
 
-# As in Sluice
-same("mul", "mul", "X Y", x_num_col_dims=1, y_num_col_dims=1)
-same("bmm", "matmul", "X Y")
-same("kron", layers.kron, "X Y")
-same("dot", layers.dot, "X Y")
-same("dot_v2", layers.dot, "X Y")
-same("gather_tree", "gather_tree", "Ids Parents")
-same("mv", ops.matmul, "X Vec")
-same(
-    "cross",
-    lambda x, y, dim: layers.cross(x, y, None if dim == 9 else dim),
-    "X Y",
-    dim=9,
-)
+@row("cross")
+def cross(op, X, Y, *, dim=9):
+    """Along a dim, by default the first one of size 3."""
+    return layers.cross(X, Y, None if dim == 9 else dim)

@@ -8,16 +8,7 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .numbers import first, integers, known, note, vector
-from .table import DTYPES, Many, Op, row
-
-
-def dtype_of(op: Op, code: Any) -> Any:
-    """The element type of a code of VarType, or a name."""
-    if isinstance(code, int):
-        if code not in DTYPES:
-            op.refuse(f"dtype {code} is none of {DTYPES}")
-        return DTYPES[code]
-    return code
+from .table import Many, Op, row
 
 
 def _number(text: str, value: Any) -> Any:
@@ -50,7 +41,7 @@ def _late(op: Op, type: str, whole: Any, sizes: Any, **attrs: Any) -> Variable:
     given = [size if isinstance(size, int) else -1 for size in sizes]
     if given.count(-1) != 1 or 0 in given:
         return made
-    return op.append("reshape", {"X": made}, shape=given)
+    return op.reshape(made, *given)
 
 
 @row("fill_constant")
@@ -66,17 +57,15 @@ def fill_constant(
     str_value="",
 ):
     """Full of one number."""
-    kind = dtype_of(op, dtype)
     number = _number(str_value, value)
     tensors = first(ShapeTensorList, ShapeTensor)
     if ValueTensor is not None:
         number = 1
-    attrs = {"dtype": kind, "value": number}
+    attrs = {"dtype": dtype, "value": number}
     out, sizes = _shaped(op, "fill_constant", tensors, shape, **attrs)
     if ValueTensor is not None:
-        return op.append(
-            "elementwise_mul", {"X": out, "Y": op.cast(ValueTensor, kind)}
-        )
+        factor = op.cast(ValueTensor, dtype)
+        return op.elementwise_mul(out, factor)
     if sizes in ([], [1]) and number == int(number):
         note(op, out, [int(number)])
     return out
@@ -115,8 +104,7 @@ def assign_value(
     attrs: dict[str, Any] = {"values": [float(v) for v in fp32_values]}
     if whole:
         attrs["int_values"] = [int(v) for v in whole]
-    kind = dtype_of(op, dtype)
-    out = op.append("assign_value", shape=list(shape), dtype=kind, **attrs)
+    out = op.assign_value(shape=list(shape), dtype=dtype, **attrs)
     if whole and len(shape) < 2 and not bool_values:
         note(op, out, [int(v) for v in whole])
     return out
@@ -125,10 +113,10 @@ def assign_value(
 @row("fill_any_like", "fill_zeros_like", "fill_zeros_like2")
 def fill_any_like(op, X, *, value=0.0, dtype=-1):
     """As many numbers as another variable has, all the same."""
-    kind = X.dtype if dtype in (-1, None) else dtype_of(op, dtype)
+    kind = X.dtype if dtype in (-1, None) else dtype
     if "int" in str(kind):
         value = int(value)
-    return op.append("fill_any_like", {"X": X}, dtype=kind, value=value)
+    return op.fill_any_like(X, dtype=kind, value=value)
 
 
 def _sized_like(
@@ -148,14 +136,14 @@ def _sized_like(
         return op.append(type, shape=sizes, **attrs)
     at = input_dim_idx % len(op.shape(Input))
     sizes[output_dim_idx] = None
+    one = {"shape": [1], "dtype": "int64", "values": []}
     parts = [
         op.append("shape", {"X": Input}, start=at, end=at + 1)
         if size is None
-        else op.append("assign_value", shape=[1], dtype="int64", values=[],
-                       int_values=[size])
+        else op.assign_value(int_values=[size], **one)
         for size in sizes
     ]  # fmt: skip
-    whole = op.append("concat", {"X": parts}, axis=0)
+    whole = op.concat(parts, axis=0)
     return _late(op, type, whole, sizes, **attrs)
 
 
@@ -173,11 +161,10 @@ def fill_constant_batch_size_like(
 ):
     """Full of one number, with a size of another variable."""
     if Input.lod_level and input_dim_idx == 0:  # as many as sequences
-        Input = op.append("sequence_pool", {"X": Input}, pooltype="FIRST")
+        Input = op.sequence_pool(Input, pooltype="FIRST")
     number = _number(str_value, value)
     where = Input, shape, input_dim_idx, output_dim_idx
-    kind = dtype_of(op, dtype)
-    return _sized_like(op, "fill_constant", *where, dtype=kind, value=number)
+    return _sized_like(op, "fill_constant", *where, dtype=dtype, value=number)
 
 
 def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
@@ -201,16 +188,9 @@ def uniform_random(
 ):
     """Drawn from [min, max)."""
     op.only(diag_num=(diag_num, 0))
-    kind = dtype_of(op, dtype)
-    return _random(
-        op,
-        "uniform_random",
-        first(ShapeTensorList, ShapeTensor),
-        shape,
-        dtype=kind,
-        min=min,
-        max=max,
-    )
+    tensors = first(ShapeTensorList, ShapeTensor)
+    limits = {"dtype": dtype, "min": min, "max": max}
+    return _random(op, "uniform_random", tensors, shape, **limits)
 
 
 @row("gaussian_random", "truncated_gaussian_random")
@@ -225,9 +205,8 @@ def gaussian_random(
     std=1.0,
 ):
     """Drawn from a normal distribution, perhaps within two deviations."""
-    kind = dtype_of(op, dtype)
     tensors = first(ShapeTensorList, ShapeTensor)
-    return _random(op, op.type, tensors, shape, dtype=kind, mean=mean, std=std)
+    return _random(op, op.type, tensors, shape, dtype=dtype, mean=mean, std=std)
 
 
 @row("uniform_random_batch_size_like", "gaussian_random_batch_size_like")
@@ -254,7 +233,7 @@ def random_batch_size_like(
     if type == "uniform_random":
         limits = {"min": min, "max": max}
     where = Input, shape, input_dim_idx, output_dim_idx
-    limits |= {"dtype": dtype_of(op, dtype), "seed": op.given.get("seed", 0)}
+    limits |= {"dtype": dtype, "seed": op.given.get("seed", 0)}
     return _sized_like(op, type, *where, **limits)
 
 
@@ -270,28 +249,27 @@ def randint(
     dtype=3,
 ):
     """Drawn from the integers low to high - 1."""
-    kind = dtype_of(op, dtype)
     tensors = first(ShapeTensorList, ShapeTensor)
     for each in (low, high - 1):
-        op.constant(each, kind)  # an error if the dtype does not hold it
+        op.constant(each, dtype)  # an error if the dtype does not hold it
 
     def below(count: int) -> Variable:
         limits = {"dtype": "float64", "min": 0.0, "max": float(count)}
         drawn = _random(op, "uniform_random", tensors, shape, **limits)
-        return op.cast(op.append("floor", {"X": drawn}), "int64")
+        return op.cast(op.floor(drawn), "int64")
 
     drawn, gap = below(high - low), (high - low) >> 53
     if gap:  # float64 has only some of the integers
         drawn = drawn + below(gap + 1)
         most = op.constant(high - low - 1, "int64")
-        drawn = op.append("elementwise_min", {"X": drawn, "Y": most})
-    return op.cast(drawn + op.constant(low, "int64"), kind)
+        drawn = op.elementwise_min(drawn, most)
+    return op.cast(drawn + op.constant(low, "int64"), dtype)
 
 
 @row("randperm")
 def randperm(op, *, n, dtype=3, device=None):
     """0 to n - 1 in a drawn order."""
-    return layers.randperm(n, dtype_of(op, dtype), op.given.get("seed", 0))
+    return layers.randperm(n, dtype, op.given.get("seed", 0))
 
 
 @row("sampling_id")
@@ -300,14 +278,14 @@ def sampling_id(op, X, *, min=0.0, max=1.0):
     seed = op.given.get("seed", 0)
     drawn = _sized_like(op, "uniform_random", X, [-1, 1], 0, 0, seed=seed,
                         min=min, max=max, dtype=X.dtype)  # fmt: skip
-    ends = op.append("cumsum", {"X": X}, axis=1)
+    ends = op.cumsum(X, axis=1)
     at = {"axes": [1], "starts": [-1], "ends": [2**31 - 1]}
     total = op.append("slice", {"X": ends}, **at)
 
     def count(type: str, limit: Variable) -> Variable:
         below = op.append(type, {"X": ends, "Y": limit})
         whole = op.cast(below, "int64")
-        return op.append("reduce_sum", {"X": whole}, dim=[1])
+        return op.reduce_sum(whole, dim=[1])
 
     # Rounded sums may end below the number: not beyond the last class that
     # has a probability.
@@ -319,7 +297,7 @@ def sampling_id(op, X, *, min=0.0, max=1.0):
 def range_(op, Start, End, Step):
     """Numbers from start to end, each a step further."""
     ends = {
-        slot: op.append("reshape", {"X": x}, shape=[])
+        slot: op.reshape(x)
         for slot, x in (("Start", Start), ("End", End), ("Step", Step))
     }
     return op.append("range", ends, dtype=Start.dtype)
@@ -329,14 +307,14 @@ def range_(op, Start, End, Step):
 def linspace(op, Start, Stop, Num, *, dtype=5):
     """Num numbers of equal distances."""
     (count,) = integers(op, "Num", Num)
-    return layers.linspace(Start, Stop, count, dtype_of(op, dtype))
+    return layers.linspace(Start, Stop, count, dtype)
 
 
 @row("eye")
 def eye(op, *, num_rows, num_columns=-1, dtype=5):
     """1 on the diagonal."""
     columns = num_rows if num_columns == -1 else num_columns
-    return layers.eye(num_rows, columns, dtype=dtype_of(op, dtype))
+    return layers.eye(num_rows, columns, dtype=dtype)
 
 
 @row("diag_v2")
@@ -359,13 +337,13 @@ def diag_embed(op, Input, *, offset=0, dim1=-2, dim2=-1):
     pads = [0] * (2 * (rank - 1))
     last = rank - 2
     pads[last if offset > 0 else 2 * (rank - 1) - 1] = abs(offset)
-    padded = op.append("pad", {"X": Input}, pads=pads) if offset else Input
-    wide = op.append("unsqueeze", {"X": padded}, axes=[rank - 2])
+    padded = op.pad(Input, pads=pads) if offset else Input
+    wide = op.unsqueeze(padded, axes=[rank - 2])
     total = n + abs(offset)
-    i, j = (op.append("range", end=float(total), dtype="int64") for _ in "ab")
-    i = op.append("unsqueeze", {"X": i}, axes=[1]) + float(offset)
+    i, j = (op.range(end=float(total), dtype="int64") for _ in "ab")
+    i = op.unsqueeze(i, axes=[1]) + float(offset)
     on = op.cast(i == j, Input.dtype)
     places = {dim1 % rank: rank - 2, dim2 % rank: rank - 1}
     others = iter(range(rank - 2))
     axis = [places[k] if k in places else next(others) for k in range(rank)]
-    return op.append("transpose", {"X": wide * on}, axis=axis)
+    return op.transpose(wide * on, axis=axis)

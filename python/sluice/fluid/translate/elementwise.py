@@ -3,73 +3,40 @@
 from __future__ import annotations
 
 import math
-import operator
-from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from ...layers import ops
-from .table import ROWS, Many, Op, Row, row, same, words
-
-_PLAIN = words(
-    """
-    abs acos asin atan ceil cos cosh erf exp floor log log1p logsigmoid
-    reciprocal relu rsqrt sigmoid sign silu sin sinh softsign sqrt square
-    tan tanh logical_not expm1 acosh asinh atanh trunc
-    """
-)
-_UNARY: dict[str, dict[str, Any]] = {
-    **{name: {} for name in _PLAIN},
-    "elu": {"alpha": 1.0},
-    "gelu": {"approximate": False},
-    "hard_sigmoid": {"slope": 0.2, "offset": 0.5},
-    "leaky_relu": {"alpha": 0.02},
-    "selu": {"scale": 1.0507009873554805, "alpha": 1.6732632423543772},
-    "swish": {"beta": 1.0},
-    "thresholded_relu": {"threshold": 1.0},
-}
-_OTHER_NAMES = {"silu": "swish"}
-
-
-def _unary(type: str) -> Any:
-    to = _OTHER_NAMES.get(type, type)
-    return lambda op, X, **attrs: op.append(to, {"X": X}, **attrs)
-
-
-for _type, _attributes in _UNARY.items():
-    ROWS[_type] = Row(
-        _unary(_type), {"X": (True, False)}, _attributes, ("Out",)
-    )
+from .table import Many, Op, row, words
 
 
 @row("softplus")
 def softplus(op, X, *, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * x)) / beta."""
     if beta == 1.0:
-        return op.append("softplus", {"X": X})
-    return op.append("softplus", {"X": X * beta}) * (1.0 / beta)
+        return op.softplus(X)
+    return op.softplus(X * beta) * (1.0 / beta)
 
 
 @row("log2", "log10")
 def log2(op, X):
     """The logarithm to base 2 or 10."""
     base = {"log2": 2.0, "log10": 10.0}[op.type]
-    return op.append("log", {"X": X}) * (1.0 / math.log(base))
+    return op.log(X) * (1.0 / math.log(base))
 
 
 @row("relu6")
 def relu6(op, X, *, threshold=6.0):
     """Clip to [0, threshold]."""
     if threshold == 6.0:
-        return op.append("relu6", {"X": X})
-    return op.append("clip", {"X": X}, min=0.0, max=threshold)
+        return op.relu6(X)
+    return op.clip(X, min=0.0, max=threshold)
 
 
 @row("soft_relu")
 def soft_relu(op, X, *, threshold=40.0):
     """log(1 + exp(clip(x)))."""
-    clipped = op.append("clip", {"X": X}, min=-threshold, max=threshold)
-    return op.append("softplus", {"X": clipped})
+    clipped = op.clip(X, min=-threshold, max=threshold)
+    return op.softplus(clipped)
 
 
 @row("tanh_shrink")
@@ -77,12 +44,12 @@ def tanh_shrink(op, X):
     """x - tanh(x). Near 0, where that has no digits, it is x c / (1 + c) with
     c = x^2 / (3 + x^2 / (5 + ...)), by the continued fraction of tanh.
     """
-    near = op.append("clip", {"X": X}, min=-1.0, max=1.0)
+    near = op.clip(X, min=-1.0, max=1.0)
     square = near * near
     c = square / 17
     for odd in range(15, 2, -2):
         c = square / (c + odd)
-    both = {"X": near * c / (c + 1), "Y": X - op.append("tanh", {"X": X})}
+    both = {"X": near * c / (c + 1), "Y": X - op.tanh(X)}
     return op.append("where", {"Condition": abs(X) < 1, **both})
 
 
@@ -90,8 +57,8 @@ def tanh_shrink(op, X):
 def hard_swish(op, X, *, threshold=6.0, scale=6.0, offset=3.0):
     """x * clip(x + offset, 0, threshold) / scale."""
     if (threshold, scale, offset) == (6.0, 6.0, 3.0):
-        return op.append("hard_swish", {"X": X})
-    gate = op.append("clip", {"X": X + offset}, min=0.0, max=threshold)
+        return op.hard_swish(X)
+    gate = op.clip(X + offset, min=0.0, max=threshold)
     return X * gate * (1.0 / scale)
 
 
@@ -99,13 +66,13 @@ def hard_swish(op, X, *, threshold=6.0, scale=6.0, offset=3.0):
 def softshrink(op, X, **attrs):
     """Towards 0 by lambda; 0 inside of it."""
     value = attrs.get("lambda", 0.5)
-    return op.append("shrink", {"X": X}, lambd=value, bias=value)
+    return op.shrink(X, lambd=value, bias=value)
 
 
 @row("hard_shrink", **{"lambda": None})
 def hard_shrink(op, X, *, threshold=0.5, **_):
     """0 in [-threshold, threshold]."""
-    return op.append("shrink", {"X": X}, lambd=threshold, bias=0.0)
+    return op.shrink(X, lambd=threshold, bias=0.0)
 
 
 @row("pow")
@@ -114,7 +81,7 @@ def pow(op, X, FactorTensor=None, *, factor=1.0):
     if FactorTensor is None:
         FactorTensor = op.constant(factor, X.dtype)
     power = op.cast(FactorTensor, X.dtype)
-    return op.append("elementwise_pow", {"X": X, "Y": power})
+    return op.elementwise_pow(X, power)
 
 
 @row("scale")
@@ -125,11 +92,11 @@ def scale(
     if ScaleTensor is not None:
         factor = op.cast(ScaleTensor, X.dtype)
         shifted = X if bias_after_scale or not bias else X + bias
-        out = op.append("elementwise_mul", {"X": shifted, "Y": factor})
+        out = op.elementwise_mul(shifted, factor)
         return out + bias if bias_after_scale and bias else out
     factors = {"scale": scale, "bias": bias}
     factors["bias_after_scale"] = bias_after_scale
-    out = op.append("scale", {"X": X}, **factors)
+    out = op.scale(X, **factors)
     known = op.numbers.get(X.name)
     if known is not None and bias == 0.0 and scale == 1.0:
         op.numbers[out.name] = known
@@ -144,7 +111,7 @@ def clip(op, X, Min=None, Max=None, *, min=0.0, max=0.0):
         if limit is None:
             attrs[slot.lower()] = value
         else:
-            inputs[slot] = op.append("reshape", {"X": limit}, shape=[])
+            inputs[slot] = op.reshape(limit)
     return op.append("clip", inputs, **attrs)
 
 
@@ -160,8 +127,8 @@ def prelu(op, X, Alpha, *, mode):
         shape = [1, *(op.size(X, k) for k in range(1, rank))]
     else:
         op.wrong(f"mode is {mode!r}; expected all, channel or element")
-    slope = op.append("reshape", {"X": Alpha}, shape=shape)
-    return op.append("prelu", {"X": X, "Y": slope})
+    slope = op.reshape(Alpha, *shape)
+    return op.prelu(X, slope)
 
 
 @row("maxout")
@@ -193,12 +160,12 @@ def aligned(
     part = low
     if kept < len(sizes):
         axes = list(range(kept, len(sizes)))
-        part = op.append("squeeze", {"X": low}, axes=axes)
+        part = op.squeeze(low, axes=axes)
     if low is Y:
         return X, part, axis
     if wide > axis + kept:
         axes = list(range(kept, wide - axis))
-        part = op.append("unsqueeze", {"X": part}, axes=axes)
+        part = op.unsqueeze(part, axes=axes)
     return part, Y, -1
 
 
@@ -210,14 +177,12 @@ def binary(
     return op.append(type, {"X": X, "Y": Y}, axis=axis)
 
 
-def _truncated(op: Op, X: Variable, Y: Variable, axis: int) -> Variable:
-    """The quotient of integers, towards 0 as in C."""
-    rest = binary(op, "elementwise_fmod", X, Y, axis)
-    return binary(op, "elementwise_floordiv", X - rest, Y, axis)
-
-
 def _is_integer(X: Variable) -> bool:
     return not X.dtype.is_floating and X.dtype != "bool"
+
+
+def _wide(op: Op, X: Variable) -> Variable:
+    return op.cast(X, "float64") if _is_integer(X) else X
 
 
 _BINARY = words(
@@ -231,67 +196,55 @@ _BINARY = words(
 )
 
 
-def _binary(type: str) -> Any:
-    def function(op: Op, X: Variable, Y: Variable, axis: int = -1) -> Variable:
-        if _is_integer(X):
-            if type in ("elementwise_div", "elementwise_floordiv"):
-                return _truncated(op, X, Y, axis)
-            if type == "elementwise_mod":
-                return binary(op, "elementwise_fmod", X, Y, axis)
-        if X.dtype == "bool" and type.startswith("bitwise_"):
-            return binary(op, f"logical_{type[8:]}", X, Y, axis)
-        return binary(op, type, X, Y, axis)
-
-    return function
-
-
-for _type in _BINARY:
-    ROWS[_type] = Row(
-        _binary(_type),
-        {"X": (True, False), "Y": (True, False)},
-        {"axis": -1},
-        ("Out",),
-    )
+@row(*_BINARY)
+def of_two(op, X, Y, *, axis=-1):
+    """Element by element; the quotient of integers is as in C."""
+    type = op.type
+    if _is_integer(X):
+        if type in ("elementwise_div", "elementwise_floordiv"):
+            rest = binary(op, "elementwise_fmod", X, Y, axis)
+            return binary(op, "elementwise_floordiv", X - rest, Y, axis)
+        if type == "elementwise_mod":
+            type = "elementwise_fmod"
+    if X.dtype == "bool" and type.startswith("bitwise_"):
+        type = f"logical_{type[8:]}"
+    return binary(op, type, X, Y, axis)
 
 
 @row("atan2")
 def atan2(op, X1, X2):
     """The angle of (x2, x1), float64 of integers."""
-    if _is_integer(X1):
-        X1, X2 = op.cast(X1, "float64"), op.cast(X2, "float64")
-    return op.append("atan2", {"X": X1, "Y": X2})
+    return op.atan2(_wide(op, X1), _wide(op, X2))
 
 
 @row("sum")
 def sum(op, X: Many):
     """The sum of variables of one shape."""
-    return op.append("sum", {"X": op.cut_alike(*X)})
+    return op.sum(op.cut_alike(*X))
 
 
 @row("round")
 def round(op, X):
     """To the nearest integer, half away from 0."""
-    whole = op.append("trunc", {"X": X})
-    rest = op.append("trunc", {"X": (X - whole) * 2.0})
-    finite = op.append("isfinite", {"X": X})
-    return op.append("where", {"Condition": finite, "X": whole + rest, "Y": X})
+    whole = op.trunc(X)
+    rest = op.trunc((X - whole) * 2.0)
+    finite = op.isfinite(X)
+    return op.where(Condition=finite, X=whole + rest, Y=X)
 
 
 @row("isfinite", "isinf", "isnan")
 def of_tensor(op, X):
     """Whether all elements are finite, or one is infinite or no number."""
     reduce = "reduce_all" if op.type == "isfinite" else "reduce_any"
-    wide = op.cast(X, "float64") if _is_integer(X) else X
-    out = op.append(op.type, {"X": wide})
+    out = op.append(op.type, {"X": _wide(op, X)})
     out = op.append(reduce, {"X": out}, dim=[], reduce_all=True)
-    return op.append("reshape", {"X": out}, shape=[1])
+    return op.reshape(out, 1)
 
 
 @row("isfinite_v2", "isinf_v2", "isnan_v2")
 def element_kind(op, X):
     """For each element."""
-    wide = op.cast(X, "float64") if _is_integer(X) else X
-    return op.append(op.type[:-3], {"X": wide})
+    return op.append(op.type[:-3], {"X": _wide(op, X)})
 
 
 @row("equal_all")
@@ -299,8 +252,8 @@ def equal_all(op, X, Y, *, axis=-1):
     """Whether shapes and all elements are equal, [1]."""
     if op.shape(X) != op.shape(Y):
         return op.constant(0, "bool", [1])
-    each = op.append("equal", {"X": X, "Y": Y})
-    out = op.append("reduce_all", {"X": each}, dim=[], reduce_all=True)
+    each = op.equal(X, Y)
+    out = op.reduce_all(each, dim=[], reduce_all=True)
     return op.reshape(out, 1)
 
 
@@ -318,9 +271,9 @@ def fused_elemwise_activation(
         if type not in _UNARY_FUNCTORS:
             op.refuse(f"functor {type} in {functor_list}")
         if type == "scale":
-            return op.append("scale", {"X": x}, scale=scale)
+            return op.scale(x, scale=scale)
         if type == "gelu":  # Fluid's, here only
-            return op.append("gelu", {"X": x}, approximate=True)
+            return op.gelu(x, approximate=True)
         return op.append(type, {"X": x})
 
     if outer.startswith("elementwise_"):
@@ -332,15 +285,13 @@ def fused_elemwise_activation(
     return {"Out": out, "IntermediateOut": middle}
 
 
-# As in Sluice
-same("where", "where", "Condition X Y")
-same("mish", lambda x, threshold: ops.mish(x), threshold=20.0)
-same(
-    "brelu",
-    lambda x, low, high: ops.clip(x, min=low, max=high),
-    t_min=0.0,
-    t_max=24.0,
-)
-same("stanh", lambda x, a, b: ops.tanh(x * a) * b, scale_a=0.67, scale_b=1.7159)
-same("minus", operator.sub, "X Y")
-same("bitwise_not", operator.invert)
+@row("stanh")
+def stanh(op, X, *, scale_a=0.67, scale_b=1.7159):
+    """scale_b * tanh(scale_a * x)."""
+    return op.tanh(X * scale_a) * scale_b
+
+
+@row("bitwise_not")
+def bitwise_not(op, X):
+    """All bits the other way round; of bools their negation."""
+    return ~X

@@ -20,7 +20,7 @@ def _and(type, **more):
 def fusion_gru(op, X, WeightX, WeightH, Bias=None, H0=None, **attrs):
     """gru of the products of the rows and WeightX."""
     del attrs["use_seq"]
-    products = op.append("mul", {"X": X, "Y": WeightX})
+    products = op.mul(X, WeightX)
     return gru(op, products, WeightH, Bias, H0, **attrs)
 
 
@@ -28,7 +28,7 @@ def fusion_gru(op, X, WeightX, WeightH, Bias=None, H0=None, **attrs):
 def fusion_lstm(op, X, WeightX, WeightH, Bias, H0=None, C0=None, **attrs):
     """lstm of the products of the rows and WeightX."""
     del attrs["use_seq"]
-    products = op.append("mul", {"X": X, "Y": WeightX})
+    products = op.mul(X, WeightX)
     return lstm(op, products, WeightH, Bias, H0, C0, **attrs)
 
 
@@ -47,7 +47,7 @@ def fused_embedding_fc_lstm(
     bias = columns(op, zeros, 0, gates)
     if attrs["use_peepholes"]:
         peepholes = columns(op, Bias, gates, gates // 4 * 3)
-        bias = op.append("concat", {"X": [bias, peepholes]}, axis=1)
+        bias = op.concat([bias, peepholes], axis=1)
     inputs = {"W": Embeddings, "Ids": Ids}
     rows = op.append("lookup_table", inputs, drop_last_dim=True)
     return lstm(op, rows, WeightH, bias, H0, C0, **attrs)
@@ -60,26 +60,22 @@ def fused_embedding_seq_pool(op, W, Ids, *, combiner="sum", padding_idx=-1):
     columns, width = 1, op.size(W, 1)
     for size in op.shape(Ids)[1:]:
         columns *= size or 1
-    flat = op.append("reshape", {"X": Ids}, shape=[0, columns])
-    rows = op.append(
-        "lookup_table",
-        {"W": W, "Ids": flat},
-        padding_idx=padding_idx,
-        drop_last_dim=False,
-    )
-    rows = op.append("reshape", {"X": rows}, shape=[0, columns * width])
-    return op.append("sequence_pool", {"X": rows}, pooltype="SUM")
+    inputs = {"W": W, "Ids": op.reshape(Ids, 0, columns)}
+    attrs = {"padding_idx": padding_idx, "drop_last_dim": False}
+    rows = op.append("lookup_table", inputs, **attrs)
+    rows = op.reshape(rows, 0, columns * width)
+    return op.sequence_pool(rows, pooltype="SUM")
 
 
 def _pooled(op: Op, x: Variable, pooltype: str) -> Variable:
-    return op.append("sequence_pool", {"X": x}, pooltype=pooltype)
+    return op.sequence_pool(x, pooltype=pooltype)
 
 
 @row("fusion_seqpool_concat")
 def fusion_seqpool_concat(op, X: Many, *, pooltype="SUM", axis=1):
     """sequence_pool of each, side by side."""
     parts = [_pooled(op, x, pooltype) for x in X]
-    return op.append("concat", {"X": parts}, axis=axis)
+    return op.concat(parts, axis=axis)
 
 
 @row("cvm", outputs="Y")
@@ -88,23 +84,12 @@ def cvm(op, X, CVM, *, use_cvm=True):
     width = op.size(X, 1)
     # Fluid's gradient of show and click is no gradient, but CVM. An op that has
     # none keeps a program from being trained with another one.
-    X = op.append("bitcast", {"X": X}, dtype=X.dtype)
-    rest = op.append("slice", {"X": X}, axes=[1], starts=[2], ends=[width])
+    X = op.bitcast(X, dtype=X.dtype)
+    rest = op.slice(X, 1, 2, width)
     if not use_cvm:
         return rest
-    show, click = (
-        op.append(
-            "log",
-            {
-                "X": op.append(
-                    "slice", {"X": X}, axes=[1], starts=[k], ends=[k + 1]
-                )
-                + 1.0
-            },
-        )
-        for k in range(2)
-    )
-    return op.append("concat", {"X": [show, click - show, rest]}, axis=1)
+    show, click = (op.log(op.slice(X, 1, k, k + 1) + 1.0) for k in range(2))
+    return op.concat([show, click - show, rest], axis=1)
 
 
 @row("fusion_seqpool_cvm_concat")
@@ -113,7 +98,7 @@ def fusion_seqpool_cvm_concat(
 ):
     """sequence_pool and cvm of each, side by side."""
     parts = [cvm(op, _pooled(op, x, pooltype), CVM, use_cvm=use_cvm) for x in X]
-    return op.append("concat", {"X": parts}, axis=axis)
+    return op.concat(parts, axis=axis)
 
 
 @row("fusion_seqexpand_concat_fc")
@@ -122,10 +107,9 @@ def fusion_seqexpand_concat_fc(
 ):
     """The first rows, and each sequence's row of the others, through fc."""
     rows, *others = X
-    parts = [
-        op.append("sequence_expand_as", {"X": x, "Y": rows}) for x in others
-    ]
-    whole = op.append("concat", {"X": [rows, *parts]}, axis=1)
+    pairs = [{"X": x, "Y": rows} for x in others]
+    parts = [op.append("sequence_expand_as", pair) for pair in pairs]
+    whole = op.concat([rows, *parts], axis=1)
     kind = "" if fc_activation == "identity" else fc_activation
     return fc(op, whole, FCWeight, FCBias, activation_type=kind)
 
@@ -136,9 +120,7 @@ def fusion_seqconv_eltadd_relu(
 ):
     """sequence_conv, a bias and relu."""
     op.only(contextStride=(contextStride, 1))
-    windows = op.append(
-        "sequence_context", {"X": X}, start=contextStart, length=contextLength
-    )
+    windows = op.sequence_context(X, start=contextStart, length=contextLength)
     return fc(op, windows, Filter, Bias, activation_type="relu")
 
 
@@ -153,40 +135,31 @@ def fusion_repeated_fc_relu(op, X, W: Many, Bias: Many):
 @row("fusion_squared_mat_sub")
 def fusion_squared_mat_sub(op, X, Y, *, scalar=1.0):
     """((x @ y) ** 2 - x ** 2 @ y ** 2) * scalar."""
-    squares = [op.append("square", {"X": x}) for x in (X, Y)]
-    product = op.append("matmul", {"X": X, "Y": Y})
-    other = op.append("matmul", {"X": squares[0], "Y": squares[1]})
-    return (op.append("square", {"X": product}) - other) * scalar
+    squares = [op.square(x) for x in (X, Y)]
+    product = op.matmul(X, Y)
+    other = op.matmul(squares[0], squares[1])
+    return (op.square(product) - other) * scalar
 
 
 @row("fsp")
 def fsp(op, X, Y):
     """For each two channels the mean of the products of their pixels."""
-    height, width = op.size(X, 2), op.size(X, 3)
-    left, right = (
-        op.append("reshape", {"X": x}, shape=[0, 0, height * width])
-        for x in (X, Y)
-    )
-    return op.append(
-        "matmul",
-        {"X": left, "Y": right},
-        transpose_Y=True,
-        alpha=1.0 / (height * width),
-    )
+    area = op.size(X, 2) * op.size(X, 3)
+    inputs = {"X": op.reshape(X, 0, 0, area), "Y": op.reshape(Y, 0, 0, area)}
+    return op.append("matmul", inputs, transpose_Y=True, alpha=1.0 / area)
 
 
 @row("partial_concat")
 def partial_concat(op, X: Many, *, start_index=0, length=-1):
     """Some columns of each, side by side."""
-    return op.append(
-        "concat", {"X": _parts(op, X, start_index, length)}, axis=1
-    )
+    parts = _parts(op, X, start_index, length)
+    return op.concat(parts, axis=1)
 
 
 @row("partial_sum")
 def partial_sum(op, X: Many, *, start_index=0, length=-1):
     """The sum of some columns of each."""
-    return op.append("sum", {"X": _parts(op, X, start_index, length)})
+    return op.sum(_parts(op, X, start_index, length))
 
 
 def _parts(
@@ -195,10 +168,7 @@ def _parts(
     width = op.size(X[0], 1)
     first = start % width
     end = width if length == -1 else first + length
-    return [
-        op.append("slice", {"X": x}, axes=[1], starts=[first], ends=[end])
-        for x in X
-    ]
+    return [op.slice(x, 1, first, end) for x in X]
 
 
 @row("conv_shift")
@@ -206,15 +176,14 @@ def conv_shift(op, X, Y):
     """The circular correlation of each two rows, Y's centered."""
     half = op.size(Y, 1) // 2
     parts = [
-        layers.roll(X, half - k, 1)
-        * op.append("slice", {"X": Y}, axes=[1], starts=[k], ends=[k + 1])
+        layers.roll(X, half - k, 1) * op.slice(Y, 1, k, k + 1)
         for k in range(op.size(Y, 1))
     ]
-    return op.append("sum", {"X": parts})
+    return op.sum(parts)
 
 
 @row("batch_fc")
 def batch_fc(op, Input, W, Bias):
     """A product of matrices and a bias for each slot."""
-    bias = op.append("unsqueeze", {"X": Bias}, axes=[1])
-    return op.append("matmul", {"X": Input, "Y": W}) + bias
+    bias = op.unsqueeze(Bias, axes=[1])
+    return op.matmul(Input, W) + bias

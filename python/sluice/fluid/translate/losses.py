@@ -4,22 +4,20 @@ unless something else reads it.
 
 from __future__ import annotations
 
-import functools
-
 from ... import layers
 from ...framework import Variable
 from .contraction import among
-from .table import Op, row, same
+from .table import Op, row
 
 _MOST = 1e20  # what stands for an infinite loss
 
 
 def _last(op: Op, x: Variable) -> Variable:
-    return op.append("unsqueeze", {"X": x}, axes=[op.rank(x)])
+    return op.unsqueeze(x, axes=[op.rank(x)])
 
 
 def _log(op: Op, x: Variable) -> Variable:
-    return op.append("log", {"X": x})
+    return op.log(x)
 
 
 def _nll(
@@ -31,8 +29,8 @@ def _nll(
 
 def _logistic(op: Op, x: Variable, label: Variable) -> Variable:
     """-log of the sigmoid's probabilities of labels from 0 to 1."""
-    on = op.append("softplus", {"X": x * -1.0})
-    return label * on + (label * -1.0 + 1.0) * op.append("softplus", {"X": x})
+    on = op.softplus(x * -1.0)
+    return label * on + (label * -1.0 + 1.0) * op.softplus(x)
 
 
 @row("softmax_with_cross_entropy", outputs="Loss Softmax")
@@ -50,13 +48,9 @@ def softmax_with_cross_entropy(
     if not use_softmax:
         return _of_probabilities(op, Logits, Label, soft_label, ignore_index,
                                  axis)  # fmt: skip
-    made = op.append_all(
-        "softmax_with_cross_entropy",
-        {"Logits": Logits, "Label": Label},
-        soft_label=soft_label,
-        ignore_index=ignore_index,
-        axis=axis,
-    )
+    inputs = {"Logits": Logits, "Label": Label}
+    attrs = {"soft_label": soft_label, "ignore_index": ignore_index}
+    made = op.append_all(op.type, inputs, **attrs, axis=axis)
     return {"Loss": made["Loss"], "Softmax": made["Softmax"]}
 
 
@@ -70,9 +64,8 @@ def _of_probabilities(
         ones = op.constant_like(X, 1.0)
         given = {"Condition": none, "X": ones, "Y": X}
         products = Label * _log(op, op.append("where", given)) * -1.0
-        loss = op.append(
-            "reduce_sum", {"X": products}, dim=[axis], keep_dim=True
-        )
+        over = {"dim": [axis], "keep_dim": True}
+        loss = op.reduce_sum(products, **over)
         return {"Loss": loss, "Softmax": X}
     loss = _nll(op, _log(op, X), Label, ignored, axis)["Loss"]
     return {"Loss": loss, "Softmax": X}
@@ -85,8 +78,8 @@ def cross_entropy(op, X, Label, *, soft_label=False, ignore_index=-100):
     label = _last(op, Label) if short else Label
     out = layers.cross_entropy(X, label, soft_label, ignore_index)
     if str(out.dtype) != "float16":  # Fluid's -log 0
-        out = op.append("clip", {"X": out}, min=-_MOST, max=_MOST)
-    return op.append("squeeze", {"X": out}, axes=[-1]) if short else out
+        out = op.clip(out, min=-_MOST, max=_MOST)
+    return op.squeeze(out, axes=[-1]) if short else out
 
 
 @row("cross_entropy2", outputs="Y MatchX")
@@ -97,7 +90,7 @@ def cross_entropy2(op, X, Label, *, ignore_index=-100):
     picked = made["Loss"] * -1.0
     loss = _log(op, (made["LabelWeight"] * -1.0 + 1.0) + picked) * -1.0
     if label is not Label:
-        loss = op.append("squeeze", {"X": loss}, axes=[-1])
+        loss = op.squeeze(loss, axes=[-1])
     return {"Y": loss, "MatchX": picked}
 
 
@@ -123,9 +116,9 @@ def huber_loss(op, X, Y, *, delta):
 def modified_huber_loss(op, X, Y):
     """Of x * (2 y - 1) = z: -4 z below -1, (1 - z) ** 2 below 1, else 0."""
     z = X * (op.cast(Y, X.dtype) * 2.0 + -1.0)
-    gap = op.append("relu", {"X": z * -1.0 + 1.0})
+    gap = op.relu(z * -1.0 + 1.0)
     steep = z < -1.0
-    square = op.append("square", {"X": gap})
+    square = op.square(gap)
     given = {"Condition": steep, "X": z * -4.0, "Y": square}
     return {"Out": op.append("where", given), "IntermediateVal": z}
 
@@ -134,16 +127,14 @@ def modified_huber_loss(op, X, Y):
 def kldiv_loss(op, X, Target, *, reduction="mean"):
     """target * (log target - x), 0 for targets up to 0."""
     out = layers.kldiv_loss(X, Target, reduction)
-    return op.reshape(out, 1) if op.rank(out) == 0 else out
+    return op.one(out)
 
 
 @row("rank_loss")
 def rank_loss(op, Left, Right, Label):
     """The cross entropy of which one is ranked higher."""
     shape = [0 if size is None else size for size in op.shape(Label)]
-    Left, Right = (
-        op.append("reshape", {"X": x}, shape=shape) for x in (Left, Right)
-    )
+    Left, Right = (op.reshape(x, *shape) for x in (Left, Right))
     return layers.rank_loss(Label, Left, Right)
 
 
@@ -161,7 +152,7 @@ def nll_loss(op, X, Label, Weight=None, *, ignore_index=-100, reduction="mean"):
     loss = made["Loss"]
     sums = {"dim": [], "reduce_all": True}
     total, weight = (
-        op.reshape(op.append("reduce_sum", {"X": x}, **sums), 1)
+        op.reshape(op.reduce_sum(x, **sums), 1)
         for x in (loss, made["LabelWeight"])
     )
     if reduction == "none":
@@ -181,8 +172,8 @@ def label_smooth(op, X, PriorDist=None, *, epsilon=0.0):
 def squared_l2_distance(op, X, Y):
     """The squared distance of each two rows, or of all to one."""
     difference = X - Y
-    flat = op.append("flatten", {"X": difference}, axis=1)
-    out = op.append("reduce_sum_square", {"X": flat}, dim=[1], keep_dim=True)
+    flat = op.flatten(difference, axis=1)
+    out = op.reduce_sum_square(flat, dim=[1], keep_dim=True)
     return {"Out": out, "sub_result": flat}
 
 
@@ -217,16 +208,16 @@ def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     """The focal loss of class c = label - 1, for each class; -1 is ignored."""
     above = Label + 1  # from 0 on
     above = op.reshape(among(op, above, op.size(X, 1) + 2), -1, 1)
-    classes = op.append("range", end=float(op.size(X, 1)), dtype=above.dtype)
+    classes = op.range(end=float(op.size(X, 1)), dtype=above.dtype)
     mine = above - 2.0 == classes
     positive = op.cast(mine, X.dtype)
     negative = op.cast(~(mine | (above == 0)), X.dtype)
-    log_p = op.append("logsigmoid", {"X": X})
-    log_q = op.append("logsigmoid", {"X": X * -1.0})
-    count = op.cast(op.append("clip", {"X": FgNum}, min=1), X.dtype)
+    log_p = op.logsigmoid(X)
+    log_q = op.logsigmoid(X * -1.0)
+    count = op.cast(op.clip(FgNum, min=1), X.dtype)
 
     def power(log: Variable) -> Variable:  # with a gradient at 0, too
-        return op.append("exp", {"X": log * gamma})
+        return op.exp(log * gamma)
 
     on = positive * power(log_q) * log_p * (-alpha)
     off = negative * power(log_p) * log_q * (alpha - 1.0)
@@ -247,7 +238,7 @@ def warpctc(
     """Connectionist temporal classification, over padded or ragged steps."""
     if Logits.lod_level:
         Logits, LogitsLength = op.dense(Logits)
-        Logits = op.append("transpose", {"X": Logits}, axis=[1, 0, 2])
+        Logits = op.transpose(Logits, axis=[1, 0, 2])
         Label, LabelLength = op.dense(Label)
     elif LogitsLength is None or LabelLength is None:
         op.wrong("LogitsLength or LabelLength is missing, without LoD")
@@ -256,9 +247,9 @@ def warpctc(
         Logits, Label, blank, norm_by_times, LogitsLength, LabelLength
     )
     # Labels that do not fit into the steps cost nothing there.
-    endless = op.append("isinf", {"X": loss})
+    endless = op.isinf(loss)
     zero = op.constant(0.0, loss.dtype)
-    return op.append("where", {"Condition": endless, "X": zero, "Y": loss})
+    return op.where(Condition=endless, X=zero, Y=loss)
 
 
 @row(
@@ -278,40 +269,23 @@ def center_loss(
     """Half the squared distance of each row to its label's center, and the
     centers moved towards their rows.
     """
-    label = op.append("reshape", {"X": Label}, shape=[-1])
-    mine = op.append("gather", {"X": Centers, "Index": label}, axis=0)
+    label = op.reshape(Label, -1)
+    mine = op.gather(Centers, Index=label, axis=0)
     away = X - mine
-    loss = op.append("reduce_sum_square", {"X": away}, dim=[1], keep_dim=True)
+    loss = op.reduce_sum_square(away, dim=[1], keep_dim=True)
     made = {"Loss": loss * 0.5, "SampleCenterDiff": away}
     if not need_update:
         return {**made, "CentersOut": Centers}
-    index = op.append("unsqueeze", {"X": label}, axes=[1])
-    zeros = op.append("fill_any_like", {"X": Centers}, value=0.0, dtype=X.dtype)
-    ones = op.append("fill_any_like", {"X": Label}, value=1.0, dtype=X.dtype)
+    index = op.unsqueeze(label, axes=[1])
+    zeros = op.fill_any_like(Centers, value=0.0, dtype=X.dtype)
+    ones = op.fill_any_like(Label, value=1.0, dtype=X.dtype)
     first = op.constant(1.0, X.dtype, [op.size(Centers, 0)])
     sums, counts = (
-        op.append(
-            "scatter_nd",
-            {"X": start, "Index": index, "Updates": added},
-            reduction="add",
+        op.append("scatter_nd", {"Index": index, **both}, reduction="add")
+        for both in (
+            {"X": zeros, "Updates": away},
+            {"X": first, "Updates": op.reshape(ones, -1)},
         )
-        for start, added in ((zeros, away), (first, op.reshape(ones, -1)))
     )
-    steps = sums / op.append("unsqueeze", {"X": counts}, axes=[1])
+    steps = sums / op.unsqueeze(counts, axes=[1])
     return {**made, "CentersOut": Centers + steps * CenterUpdateRate}
-
-
-# As in Sluice
-same(
-    "sigmoid_cross_entropy_with_logits",
-    layers.sigmoid_cross_entropy_with_logits,
-    "X Label",
-    ignore_index=-100,
-    normalize=False,
-)
-same("log_loss", layers.log_loss, "Predicted Labels", "Loss", epsilon=1e-4)
-same("hinge_loss", layers.hinge_loss, "Logits Labels", "Loss")
-same("bpr_loss", layers.bpr_loss, "X Label", "Y")
-same(
-    "bce_loss", functools.partial(layers.bce_loss, reduction="none"), "X Label"
-)

@@ -9,7 +9,7 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .numbers import first, integers, known, note, vector
-from .table import REQUIRED, Dim, Many, Op, row, same
+from .table import Dim, Many, Op, row
 
 
 def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
@@ -29,11 +29,11 @@ def reshape(op, X, Shape=None, ShapeTensor: Many = None, *, shape=()):
     """0 keeps a size, and -1 is the rest."""
     tensors = first(ShapeTensor, Shape)
     if tensors is None:
-        return op.append("reshape", {"X": X}, shape=list(shape))
+        return op.reshape(X, *shape)
     numbers, whole = vector(op, tensors)
     sizes = None if numbers is None else sizes_of(op, X, numbers)
     if sizes is not None:
-        return op.append("reshape", {"X": X}, shape=sizes)
+        return op.reshape(X, *sizes)
     return op.append("reshape", {"X": X, "Shape": whole})
 
 
@@ -43,9 +43,9 @@ def squeeze(op, X, *, axes=()):
     shape = op.shape(X)
     picked = [a % len(shape) for a in axes] or list(range(len(shape)))
     picked = [a for a in picked if shape[a] == 1 or (axes and shape[a] is None)]
-    out = op.append("squeeze", {"X": X}, axes=picked) if picked else X
+    out = op.squeeze(X, axes=picked) if picked else X
     if len(picked) == len(shape):
-        out = op.append("reshape", {"X": out}, shape=[1])
+        out = op.reshape(out, 1)
     return out
 
 
@@ -62,7 +62,7 @@ def unsqueeze(op, X, AxesTensor=None, AxesTensorList: Many = None, *, axes=()):
             op.wrong(f"axis {axis} is beyond {len(old)} dims")
         old.insert(at, True)
     places = [k for k, new in enumerate(old) if new]
-    return op.append("unsqueeze", {"X": X}, axes=places)
+    return op.unsqueeze(X, axes=places)
 
 
 @row("flatten_contiguous_range")
@@ -80,7 +80,7 @@ def flatten_contiguous_range(op, X, *, start_axis=1, stop_axis=1):
                 op.refuse(f"more than one size of {X!r} is unknown")
             joined = -1
         sizes.append(-1 if size is None else size)
-    return op.append("reshape", {"X": X}, shape=sizes)
+    return op.reshape(X, *sizes)
 
 
 @row("concat")
@@ -89,7 +89,7 @@ def concat(op, X: Many, AxisTensor=None, *, axis=0):
     if AxisTensor is not None:
         (axis,) = integers(op, "axis", AxisTensor)
     X = op.cut_alike(*X) if axis else X
-    out = op.append("concat", {"X": X}, axis=axis)
+    out = op.concat(X, axis=axis)
     parts = [known(op, each) for each in X]
     if all(part is not None for part in parts):
         note(op, out, [number for part in parts for number in part or []])
@@ -160,12 +160,12 @@ def _tile(op: Op, X: Variable, tensors: Any, times: Sequence[int]) -> Variable:
             repeats, whole = list(numbers), None  # type: ignore[arg-type]
     rank = op.rank(X)
     if whole is not None:
-        return op.append("tile", {"X": X, "Repeats": whole})
+        return op.tile(X, Repeats=whole)
     if len(repeats) > rank:
         axes = list(range(len(repeats) - rank))
-        X = op.append("unsqueeze", {"X": X}, axes=axes)
+        X = op.unsqueeze(X, axes=axes)
     repeats = [1] * (rank - len(repeats)) + repeats
-    return op.append("tile", {"X": X}, repeats=repeats)
+    return op.tile(X, repeats=repeats)
 
 
 @row("expand_v2")
@@ -178,14 +178,14 @@ def expand_v2(
     if tensors is not None:
         numbers, whole = vector(op, tensors)
         if numbers is None or any(not isinstance(n, int) for n in numbers):
-            return op.append("expand", {"X": X, "Shape": whole})
+            return op.expand(X, Shape=whole)
         sizes = list(numbers)
     known_sizes = [1] * (len(sizes) - op.rank(X)) + list(op.shape(X))
     sizes = [
         (1 if known is None else known) if size == -1 else size
         for size, known in zip(sizes, known_sizes, strict=True)
     ]
-    return op.append("expand", {"X": X}, shape=sizes)
+    return op.expand(X, shape=sizes)
 
 
 @row("expand_as")
@@ -193,19 +193,19 @@ def expand_as(op, X, target_tensor):
     """Repeated to the sizes of another variable."""
     shape, sizes = op.shape(X), op.shape(target_tensor)
     if all(a == 1 or a == b for a, b in zip(shape, sizes, strict=True)):
-        return op.append("expand_as", {"X": X, "Y": target_tensor})
+        return op.expand_as(X, target_tensor)
     both = {"X": target_tensor, "Y": X}
     both = {k: op.append("shape", {"X": v}) for k, v in both.items()}
     repeats = op.append("elementwise_floordiv", both)
-    return op.append("tile", {"X": X, "Repeats": repeats})
+    return op.tile(X, Repeats=repeats)
 
 
 @row("expand_as_v2")
 def expand_as_v2(op, X, Y=None, *, target_shape=()):
     """Broadcast to the sizes of another variable."""
     if Y is None:
-        return op.append("expand", {"X": X}, shape=list(target_shape))
-    return op.append("expand_as", {"X": X, "Y": Y})
+        return op.expand(X, shape=list(target_shape))
+    return op.expand_as(X, Y)
 
 
 @row("slice", "strided_slice")
@@ -242,7 +242,6 @@ def slice(
             attrs[name] = numbers
         else:
             inputs[name.capitalize()] = whole
-    _one_type(op, inputs)
     out = op.append("slice", inputs, **attrs)
     numbers = known(op, Input)
     if numbers is not None and list(axes) == [0] and "Starts" not in inputs:
@@ -251,35 +250,24 @@ def slice(
     return _dropped(op, out, decrease_axis)
 
 
-def _one_type(op: Op, inputs: dict[str, Any]) -> None:
-    """Operands are all int64; numbers that stand beside them are attributes."""
-    for slot in ("Starts", "Ends", "Steps"):
-        if slot in inputs:
-            inputs[slot] = op.cast(inputs[slot], "int64")
-
-
 def _dropped(op: Op, out: Variable, axes: Sequence[int]) -> Variable:
     if not axes:
         return out
     numbers = known(op, out)
     if len(axes) == op.rank(out):  # Fluid keeps [1]
-        return note(op, op.append("reshape", {"X": out}, shape=[1]), numbers)
-    return op.append("squeeze", {"X": out}, axes=list(axes))
+        return note(op, op.reshape(out, 1), numbers)
+    return op.squeeze(out, axes=list(axes))
 
 
 @row("shape")
 def shape(op, Input):
     """The sizes, int32."""
     out = op.cast(op.append("shape", {"X": Input}), "int32")
-    sizes = op.shape(Input)
-    return note(
-        op,
-        out,
-        [
-            Dim(Input.name, axis) if size is None else size
-            for axis, size in enumerate(sizes)
-        ],
-    )
+    sizes = [
+        Dim(Input.name, axis) if size is None else size
+        for axis, size in enumerate(op.shape(Input))
+    ]
+    return note(op, out, sizes)
 
 
 @row("size")
@@ -291,15 +279,13 @@ def size(op, Input):
 @row("assign", "share_data")
 def assign(op, X):
     """A copy."""
-    return note(op, op.append("assign", {"X": X}), known(op, X))
+    return note(op, op.assign(X), known(op, X))
 
 
 @row("cast")
 def cast(op, X, *, out_dtype, in_dtype=None):
     """Convert the elements."""
-    from .creation import dtype_of
-
-    out = op.append("cast", {"X": X}, dtype=dtype_of(op, out_dtype))
+    out = op.append("cast", {"X": X}, dtype=out_dtype)
     return note(op, out, known(op, X))
 
 
@@ -308,14 +294,9 @@ def reverse(op, X, *, axis=None, dims=None):
     """Backwards along these dims."""
     axes = dims if axis is None else axis
     axes = list(axes) if isinstance(axes, (list, tuple)) else [axes]
-    return op.append(
-        "slice",
-        {"X": X},
-        axes=axes,
-        starts=[-1] * len(axes),
-        ends=[-(2**31)] * len(axes),
-        steps=[-1] * len(axes),
-    )
+    ends = {"starts": -1, "ends": -(2**31), "steps": -1}
+    attrs = {name: [end] * len(axes) for name, end in ends.items()}
+    return op.append("slice", {"X": X}, axes=axes, **attrs)
 
 
 @row("roll")
@@ -328,7 +309,7 @@ def roll(op, X, *, shifts, axis=(), dims=()):
 def pad(op, X, *, paddings, pad_value=0.0):
     """Before and after each dim in turn."""
     pads = [*paddings[0::2], *paddings[1::2]]
-    return op.append("pad", {"X": X}, pads=pads, value=pad_value)
+    return op.pad(X, pads=pads, value=pad_value)
 
 
 _MODES = {"replicate": "edge", "circular": "wrap"}
@@ -346,14 +327,14 @@ def pad2d(
     data_format="NCHW",
 ):
     """Top, bottom, left and right of images."""
-    if Paddings is not None:
-        paddings = integers(op, "paddings", Paddings)
-    top, bottom, left, right = paddings
+    top, bottom, left, right = _paddings(op, Paddings, paddings)
     axes = [1, 2] if data_format == "NHWC" else [2, 3]
-    pads = [top, left, bottom, right]
-    return op.append(
-        "pad", {"X": X}, axes=axes, pads=pads, mode=mode, value=pad_value
-    )
+    attrs = {"axes": axes, "pads": [top, left, bottom, right], "mode": mode}
+    return op.pad(X, **attrs, value=pad_value)
+
+
+def _paddings(op: Op, tensor: Variable | None, values: Any) -> Sequence[int]:
+    return values if tensor is None else integers(op, "paddings", tensor)
 
 
 @row("pad3d")
@@ -368,24 +349,20 @@ def pad3d(
     data_format="NCDHW",
 ):
     """Left, right, top, bottom, front and back."""
-    if Paddings is not None:
-        paddings = integers(op, "paddings", Paddings)
+    paddings = _paddings(op, Paddings, paddings)
     axes = [1, 2, 3] if data_format == "NDHWC" else [2, 3, 4]
     pads = [*paddings[-2::-2], *paddings[-1::-2]]
-    mode = _MODES.get(mode, mode)
-    return op.append(
-        "pad", {"X": X}, axes=axes, pads=pads, mode=mode, value=value
-    )
+    attrs = {"axes": axes, "pads": pads, "mode": _MODES.get(mode, mode)}
+    return op.pad(X, **attrs, value=value)
 
 
 @row("pad_constant_like")
 def pad_constant_like(op, X, Y, *, pad_value=0.0):
     """Y, padded at its ends to the sizes of X."""
     sizes = [op.append("shape", {"X": each}) for each in (X, Y)]
-    pads = op.append(
-        "concat", {"X": [sizes[0] * 0, sizes[0] - sizes[1]]}, axis=0
-    )
-    return op.append("pad", {"X": Y, "Pads": pads}, value=pad_value)
+    parts = [sizes[0] * 0, sizes[0] - sizes[1]]
+    pads = op.concat(parts, axis=0)
+    return op.pad(Y, Pads=pads, value=pad_value)
 
 
 @row("crop", "crop_tensor")
@@ -419,9 +396,9 @@ def crop(
             n - place if size == -1 else n
             for n, place, size in zip(known_sizes, places, sizes, strict=True)
         ]
-        return op.append("crop", {"X": X}, offsets=places, shape=sizes)
+        return op.crop(X, offsets=places, shape=sizes)
     rest = op.append("shape", {"X": X}) - starts
-    whole = op.append("less_than", {"X": counts, "Y": starts * 0})
+    whole = op.less_than(counts, starts * 0)
     given = {"Condition": whole, "X": rest, "Y": counts}
     ends = {"Starts": starts, "Ends": starts + op.append("where", given)}
     axes = list(range(op.rank(X)))
@@ -433,16 +410,10 @@ def _integers(op: Op, tensors: Any, values: Any) -> tuple[list[Any], Variable]:
     if tensors is None:
         values = [*values]
         attrs = {"shape": [len(values)], "dtype": "int64", "values": []}
-        return values, op.append("assign_value", int_values=values, **attrs)
+        return values, op.assign_value(int_values=values, **attrs)
     found, whole = vector(op, tensors)
     found = found or [None] * op.size(whole, 0)
     return [n if isinstance(n, int) else None for n in found], whole
-
-
-@row("meshgrid")
-def meshgrid(op, X: Many):
-    """Each vector along its own dim of one shape."""
-    return layers.meshgrid(X)
 
 
 @row("pixel_shuffle")
@@ -450,9 +421,9 @@ def pixel_shuffle(op, X, *, upscale_factor, data_format="NCHW"):
     """Channels as blocks of pixels."""
     if data_format == "NCHW":
         return layers.pixel_shuffle(X, upscale_factor)
-    X = op.append("transpose", {"X": X}, axis=[0, 3, 1, 2])
+    X = op.transpose(X, axis=[0, 3, 1, 2])
     out = layers.pixel_shuffle(X, upscale_factor)
-    return op.append("transpose", {"X": out}, axis=[0, 2, 3, 1])
+    return op.transpose(out, axis=[0, 2, 3, 1])
 
 
 @row("shuffle_channel")
@@ -461,10 +432,10 @@ def shuffle_channel(op, X, *, group=1):
     channels = op.size(X, 1)
     rest = [-1 if size is None else size for size in op.shape(X)[2:]]
     split = [0, group, channels // group, *rest]
-    parts = op.append("reshape", {"X": X}, shape=split)
+    parts = op.reshape(X, *split)
     order = [0, 2, 1, *range(3, len(split))]
-    parts = op.append("transpose", {"X": parts}, axis=order)
-    return op.append("reshape", {"X": parts}, shape=[0, channels, *rest])
+    parts = op.transpose(parts, axis=order)
+    return op.reshape(parts, 0, channels, *rest)
 
 
 @row("trace")
@@ -473,7 +444,7 @@ def trace(op, Input, *, offset=0, dim1=-2, dim2=-1, axis1=None, axis2=None):
     first = dim1 if axis1 is None else axis1
     second = dim2 if axis2 is None else axis2
     out = layers.trace(Input, offset, first, second)
-    return op.reshape(out, 1) if op.rank(out) == 0 else out
+    return op.one(out)
 
 
 @row("diagonal")
@@ -488,28 +459,10 @@ def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
 @row("tril_triu")
 def tril_triu(op, X, *, lower, diagonal=0):
     """The lower or the upper triangle."""
-    return op.append("trilu", {"X": X}, upper=not lower, k=diagonal)
+    return op.trilu(X, upper=not lower, k=diagonal)
 
 
-# As in Sluice
-same("transpose transpose2", "transpose", axis=REQUIRED)
-same("flatten flatten2", "flatten", axis=1)
-same("unbind", layers.unbind, axis=0)
-same("space_to_depth", layers.space_to_depth, blocksize=REQUIRED)
-same(
-    "unfold",
-    "unfold",
-    outputs="Y",
-    kernel_sizes=REQUIRED,
-    strides=REQUIRED,
-    paddings=REQUIRED,
-    dilations=REQUIRED,
-)
-same("diag", layers.diag, "Diagonal")
-same(
-    "unstack",
-    lambda x, axis, num: layers.unstack(x, axis, num or None),
-    outputs="Y",
-    axis=0,
-    num=0,
-)
+@row("unstack", outputs="Y")
+def unstack(op, X, *, axis=0, num=0):
+    """The parts along a dim, without it."""
+    return layers.unstack(X, axis, num or None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...layers import ops
-from .table import Op, row, same
+from .table import Op, row
+from .windows import channels_last, channels_second
 
 
 @row("dropout", outputs="Out Mask")
@@ -24,14 +24,10 @@ def dropout(
     if is_test and dropout_implementation == "upscale_in_train":
         return {"Out": X}
     wide = op.cast(X, "float32") if X.dtype == "float16" else X
-    made = op.append_all(
-        "dropout",
-        {"X": wide},
-        dropout_prob=dropout_prob,
-        is_test=is_test,
-        dropout_implementation=dropout_implementation,
-        seed=seed if fix_seed else 0,
-    )
+    attrs = {"dropout_prob": dropout_prob, "is_test": is_test}
+    attrs["dropout_implementation"] = dropout_implementation
+    attrs["seed"] = seed if fix_seed else 0
+    made = op.append_all("dropout", {"X": wide}, **attrs)
     return {"Out": op.cast(made["Out"], X.dtype), "Mask": made["Mask"]}
 
 
@@ -112,12 +108,9 @@ def group_norm(
     op, X, Scale=None, Bias=None, *, groups, epsilon=1e-05, data_layout="NCHW"
 ):
     """Normalized over groups of channels."""
-    rank = op.rank(X)
     last = _last_channels(op, data_layout)
     if last:
-        X = op.append(
-            "transpose", {"X": X}, axis=[0, rank - 1, *range(1, rank - 1)]
-        )
+        X = channels_second(op, X)
     made = op.append_all(
         "group_norm",
         {"X": X, "Scale": Scale, "Bias": Bias},
@@ -126,52 +119,35 @@ def group_norm(
         epsilon=epsilon,
     )
     if last:
-        made["Y"] = op.append(
-            "transpose", {"X": made["Y"]}, axis=[0, *range(2, rank), 1]
-        )
+        made["Y"] = channels_last(op, made["Y"])
     return made
-
-
-@row("instance_norm", outputs="Y")
-def instance_norm(op, X, Scale=None, Bias=None, *, epsilon=1e-05):
-    """Normalized over each channel of each sample."""
-    inputs = {"X": X, "Scale": Scale, "Bias": Bias}
-    return op.append("instance_norm", inputs, epsilon=epsilon)
 
 
 @row("lrn")
 def lrn(op, X, *, n=5, k=2.0, alpha=0.0001, beta=0.75, data_format="NCHW"):
     """Divided by the squares of n channels; their sum is not divided by n."""
     last = _last_channels(op, data_format)
-    return op.append(
-        "lrn",
-        {"X": X},
-        n=n,
-        k=k,
-        alpha=alpha * n,
-        beta=beta,
-        data_format="NHWC" if last else "NCHW",
-    )
+    attrs = {"n": n, "k": k, "alpha": alpha * n, "beta": beta}
+    layout = "NHWC" if last else "NCHW"
+    return op.lrn(X, **attrs, data_format=layout)
 
 
 @row("affine_channel")
 def affine_channel(op, X, Scale, Bias, *, data_layout="NCHW"):
     """A factor and a bias for each channel."""
     axis = op.rank(X) - 1 if _last_channels(op, data_layout) else 1
-    scaled = op.append("elementwise_mul", {"X": X, "Y": Scale}, axis=axis)
-    return op.append("elementwise_add", {"X": scaled, "Y": Bias}, axis=axis)
+    scaled = op.elementwise_mul(X, Scale, axis=axis)
+    return op.elementwise_add(scaled, Bias, axis=axis)
 
 
 @row("norm", outputs="Out Norm")
 def norm(op, X, *, axis, epsilon=1e-10, is_test=False):
     """Divided by the square root of the sum of squares and epsilon."""
-    size = op.append("reduce_l2", {"X": X}, dim=[axis], keep_dim=True)
+    size = op.reduce_l2(X, dim=[axis], keep_dim=True)
     # Not a square and epsilon, which may overflow.
-    rest = op.append(
-        "fill_any_like", {"X": size}, dtype=X.dtype, value=epsilon**0.5
-    )
-    both = op.append("concat", {"X": [size, rest]}, axis=axis)
-    length = op.append("reduce_l2", {"X": both}, dim=[axis], keep_dim=True)
+    rest = op.constant_like(size, epsilon**0.5)
+    both = op.concat([size, rest], axis=axis)
+    length = op.reduce_l2(both, dim=[axis], keep_dim=True)
     return {"Out": X / length, "Norm": length}
 
 
@@ -193,15 +169,5 @@ def data_norm(
     """Normalized by sums over all that was seen."""
     op.only(slot_dim=(slot_dim, -1), sync_stats=(sync_stats, False))
     means = BatchSum / BatchSize
-    scales = op.append("sqrt", {"X": BatchSize / BatchSquareSum})
+    scales = op.sqrt(BatchSize / BatchSquareSum)
     return {"Y": (X - means) * scales, "Means": means, "Scales": scales}
-
-
-# As in Sluice
-same("log_softmax", "log_softmax", axis=-1)
-same(
-    "softmax",
-    lambda x, axis, layout: ops.softmax(x, axis=axis),
-    axis=-1,
-    data_format="AnyLayout",
-)

@@ -45,13 +45,8 @@ def vector(op: Op, tensors: Any) -> tuple[list[Number] | None, Variable]:
     numbers = None
     if all(part is not None for part in parts):
         numbers = [number for part in parts for number in part or []]
-    flat = [
-        op.cast(op.append("reshape", {"X": each}, shape=[-1]), "int64")
-        for each in given
-    ]
-    whole = (
-        flat[0] if len(flat) == 1 else op.append("concat", {"X": flat}, axis=0)
-    )
+    flat = [op.cast(op.reshape(each, -1), "int64") for each in given]
+    whole = flat[0] if len(flat) == 1 else op.concat(flat, axis=0)
     return numbers, whole
 
 

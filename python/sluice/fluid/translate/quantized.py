@@ -14,8 +14,8 @@ from .table import Many, Op, row
 def to_integers(op: Op, x: Variable, signed: bool) -> Variable:
     """The nearest 8-bit integers, half to even."""
     least, most = (-128.0, 127.0) if signed else (0.0, 255.0)
-    whole = op.append("round", {"X": x})
-    cut = op.append("clip", {"X": whole}, min=least, max=most)
+    whole = op.round(x)
+    cut = op.clip(whole, min=least, max=most)
     return op.cast(cut, "int8" if signed else "uint8")
 
 
@@ -75,12 +75,12 @@ def requantize(
 
 def _largest(op: Op, x: Variable, axis: int | None = None) -> Variable:
     """The largest size of an element, [1], or of each slice of an axis."""
-    size = op.append("abs", {"X": x})
+    size = op.abs(x)
     if axis is None:
-        most = op.append("reduce_max", {"X": size}, dim=[], reduce_all=True)
+        most = op.reduce_max(size, dim=[], reduce_all=True)
         return op.reshape(most, 1)
     others = [k for k in range(op.rank(x)) if k != axis]
-    return op.append("reduce_max", {"X": size}, dim=others)
+    return op.reduce_max(size, dim=others)
 
 
 def _quantized(
@@ -93,15 +93,15 @@ def _quantized(
     if axis is not None:
         shape = [-1 if k == axis else 1 for k in range(op.rank(X))]
         scale = op.reshape(scale, *shape)
-    tiny = op.append("less_equal", {"X": scale, "Y": op.constant(1e-30)})
+    tiny = op.less_equal(scale, op.constant(1e-30))
     inverse = 1.0 / (scale + op.cast(tiny, "float32") * 1e-6)
-    low = op.append("elementwise_max", {"X": X, "Y": scale * -1.0})
-    cut = op.append("elementwise_min", {"X": low, "Y": scale})
+    low = op.elementwise_max(X, scale * -1.0)
+    cut = op.elementwise_min(low, scale)
     out = round_(op, cut * (inverse * bins))
     if "_quantize_dequantize_" not in op.type:
         return out
-    stopped = op.append("assign", {"X": X})
-    out = op.append("assign", {"X": out * scale * (1.0 / bins)})
+    stopped = op.assign(X)
+    out = op.assign(out * scale * (1.0 / bins))
     stopped.stop_gradient = out.stop_gradient = True
     return (X - stopped) + out
 
@@ -149,7 +149,7 @@ def fake_quantize_moving_average_abs_max(
             "OutState": state, "OutAccum": total, "OutScale": total / state
         }  # fmt: skip
     if op.type == "moving_average_abs_max_scale":
-        return {"Out": op.append("assign", {"X": X}), **made}
+        return {"Out": op.assign(X), **made}
     return {"Out": _quantized(op, X, made["OutScale"], bit_length), **made}
 
 

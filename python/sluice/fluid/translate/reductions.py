@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
-from ...layers import ops
 from ...layers.sequence import reduce_rows, reduces_rows
 from .contraction import among
-from .creation import dtype_of
-from .table import REQUIRED, Many, Op, row, same
-
-
-def ranked(op: Op, out: Variable) -> Variable:
-    """Fluid has no tensors of rank 0: they are [1]."""
-    return (
-        op.append("reshape", {"X": out}, shape=[1]) if out.shape == () else out
-    )
+from .table import Many, Op, row
 
 
 @row(
@@ -40,14 +31,14 @@ def reduce(
     if not dims:
         reduce_all = True
     if in_dtype not in (-1, None):
-        X = op.cast(X, dtype_of(op, in_dtype))
+        X = op.cast(X, in_dtype)
     attrs = {"dim": [] if reduce_all else dims, "keep_dim": keep_dim}
     attrs["reduce_all"] = reduce_all
     if reduces_rows(op.type, X, attrs):
-        return ranked(op, reduce_rows(op.type, X, attrs))
-    out = ranked(op, op.append(op.type, {"X": X}, **attrs))
+        return op.one(reduce_rows(op.type, X, attrs))
+    out = op.one(op.append(op.type, {"X": X}, **attrs))
     if out_dtype not in (-1, None):
-        out = op.cast(out, dtype_of(op, out_dtype))
+        out = op.cast(out, out_dtype)
     return out
 
 
@@ -55,35 +46,21 @@ def reduce(
 def mean(op, X):
     """Of all elements, [1]."""
     if reduces_rows("mean", X, {}):
-        return ranked(op, reduce_rows("mean", X, {}))
-    return ranked(op, op.append("mean", {"X": X}))
-
-
-@row("l1_norm")
-def l1_norm(op, X):
-    """The sum of sizes, [1]."""
-    return ranked(op, op.append("reduce_l1", {"X": X}, dim=[], reduce_all=True))
-
-
-@row("squared_l2_norm")
-def squared_l2_norm(op, X):
-    """The sum of squares, [1]."""
-    out = op.append("reduce_sum_square", {"X": X}, dim=[], reduce_all=True)
-    return ranked(op, out)
+        return op.one(reduce_rows("mean", X, {}))
+    return op.one(op.mean(X))
 
 
 @row("frobenius_norm")
 def frobenius_norm(op, X, *, dim=(0,), keep_dim=False, reduce_all=False):
     """The root of the sum of squares."""
-    dims = [] if reduce_all else list(dim)
-    out = op.append(
-        "reduce_l2",
-        {"X": X},
-        dim=dims,
-        keep_dim=keep_dim,
-        reduce_all=reduce_all,
-    )
-    return ranked(op, out)
+    return _reduced(op, "reduce_l2", X, dim, keep_dim, reduce_all)
+
+
+def _reduced(
+    op: Op, type: str, X: Variable, dim: Any, keep_dim: bool, whole: bool
+) -> Variable:
+    attrs = {"dim": [] if whole else list(dim), "keep_dim": keep_dim}
+    return op.one(op.append(type, {"X": X}, **attrs, reduce_all=whole))
 
 
 @row("p_norm")
@@ -94,29 +71,29 @@ def p_norm(
     attrs: dict[str, Any] = {"dim": [axis], "keep_dim": keepdim}
     if asvector:
         attrs.update(dim=[], reduce_all=True)
-    size = op.append("abs", {"X": X})
+    size = op.abs(X)
     if porder in (1, 2):
         out = op.append(f"reduce_l{int(porder)}", {"X": X}, **attrs)
     elif porder == float("inf"):
-        out = op.append("reduce_max", {"X": size}, **attrs)
+        out = op.reduce_max(size, **attrs)
     elif porder == float("-inf"):
-        out = op.append("reduce_min", {"X": size}, **attrs)
+        out = op.reduce_min(size, **attrs)
     elif porder == 0:
-        there = op.append("not_equal", {"X": X, "Y": op.constant(0, X.dtype)})
+        there = op.not_equal(X, op.constant(0, X.dtype))
         count = op.append("cast", {"X": there}, dtype=X.dtype)
-        out = op.append("reduce_sum", {"X": count}, **attrs)
+        out = op.reduce_sum(count, **attrs)
     else:
         power = size ** op.constant(porder, X.dtype)
-        out = op.append("reduce_sum", {"X": power}, **attrs)
+        out = op.reduce_sum(power, **attrs)
         out = out ** op.constant(1.0 / porder, X.dtype)
-    return ranked(op, out)
+    return op.one(out)
 
 
 @row("dist")
 def dist(op, X, Y, *, p=2.0):
     """The p-norm of the difference."""
     difference = X - Y
-    flat = op.append("reshape", {"X": difference}, shape=[-1])
+    flat = op.reshape(difference, -1)
     return p_norm(op, flat, porder=p)
 
 
@@ -132,23 +109,16 @@ def logsumexp(
     reduce_all=False,
 ):
     """The logarithm of the sum of exponentials."""
-    dims = list(axis if dim is None else dim)
-    out = op.append(
-        "reduce_log_sum_exp",
-        {"X": X},
-        dim=[] if reduce_all else dims,
-        keep_dim=keepdim or keep_dim,
-        reduce_all=reduce_all,
-    )
-    return ranked(op, out)
+    keep, dim = keepdim or keep_dim, axis if dim is None else dim
+    return _reduced(op, "reduce_log_sum_exp", X, dim, keep, reduce_all)
 
 
 @row("clip_by_norm")
 def clip_by_norm(op, X, *, max_norm):
     """Scaled to this norm if it is longer."""
-    length = op.append("reduce_l2", {"X": X}, dim=[], reduce_all=True)
+    length = op.reduce_l2(X, dim=[], reduce_all=True)
     limit = op.constant(max_norm, X.dtype)
-    most = op.append("elementwise_max", {"X": length, "Y": limit})
+    most = op.elementwise_max(length, limit)
     return X * (limit / most)
 
 
@@ -169,10 +139,10 @@ def allclose(
     near = _limit(op, Atol, atol) + _limit(op, Rtol, rtol) * abs(y)
     fine = (abs(x - y) <= near) | (Input == Other)
     if equal_nan:
-        one, other = (op.append("isnan", {"X": x}) for x in (Input, Other))
+        one, other = (op.isnan(x) for x in (Input, Other))
         fine = fine | (one & other)
-    out = op.append("reduce_all", {"X": fine}, dim=[], reduce_all=True)
-    return ranked(op, out)
+    out = op.reduce_all(fine, dim=[], reduce_all=True)
+    return op.one(out)
 
 
 def _limit(op: Op, tensor: Variable | None, value: Any) -> Variable:
@@ -195,28 +165,23 @@ def mean_iou(
     """The mean over the classes of the share of right pixels of all that are,
     or are said to be, of the class.
     """
-    classes = op.append("range", end=float(num_classes), dtype="float64")
+    classes = op.range(end=float(num_classes), dtype="float64")
     said, true = (
         op.cast(among(op, op.reshape(x, -1), num_classes) == classes, "int32")
         for x in (Predictions, Labels)
     )
-    right = op.append("reduce_sum", {"X": said * true}, dim=[0])
-    counts = [op.append("reduce_sum", {"X": x}, dim=[0]) for x in (said, true)]
+    right = op.reduce_sum(said * true, dim=[0])
+    counts = [op.reduce_sum(x, dim=[0]) for x in (said, true)]
     wrong = counts[0] + counts[1] - right * 2
-    right = op.append("sum", {"X": [right, *(InCorrects or [])]})
-    wrong = op.append("sum", {"X": [wrong, *(InWrongs or [])]})
+    right = op.sum([right, *(InCorrects or [])])
+    wrong = op.sum([wrong, *(InWrongs or [])])
     whole = op.cast(right + wrong, "float32")
     one = op.constant(1.0)
-    most = op.append("elementwise_max", {"X": whole, "Y": one})
+    most = op.elementwise_max(whole, one)
     share = op.cast(right, "float32") / most
-    there = op.append("elementwise_min", {"X": whole, "Y": one})
-    total = op.append("reduce_sum", {"X": share}, dim=[0])
-    count = op.append("reduce_sum", {"X": there}, dim=[0])
-    iou = op.append("reshape", {"X": total / count}, shape=[1])
-    iou = op.append("sum", {"X": [iou, *(InMeanIou or [])]})
+    there = op.elementwise_min(whole, one)
+    total = op.reduce_sum(share, dim=[0])
+    count = op.reduce_sum(there, dim=[0])
+    iou = op.reshape(total / count, 1)
+    iou = op.sum([iou, *(InMeanIou or [])])
     return {"OutMeanIou": iou, "OutWrong": wrong, "OutCorrect": right}
-
-
-# As in Sluice
-same("cumsum", "cumsum", axis=-1, flatten=False, exclusive=False, reverse=False)
-same("cumprod", lambda x, dim: ops.cumprod(x, axis=dim), dim=REQUIRED)

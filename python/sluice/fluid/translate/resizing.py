@@ -62,7 +62,7 @@ def interpolate(
     if scales and None in [sizes[axis] for axis in axes]:
         if align_corners:
             op.refuse("scale with align_corners of images of unknown size")
-        return op.append("resize", {"X": X}, scales=full, **attrs)
+        return op.resize(X, scales=full, **attrs)
     for k, axis in enumerate(axes):
         size = int(op.size(X, axis) * scales[k]) if scales else int(wanted[k])
         if size == 1 and sizes[axis] != 1:
@@ -70,10 +70,10 @@ def interpolate(
         sizes[axis] = size
     # By v2's scales, and not by the sizes, pixels are found.
     if op.type.endswith("_v2") and scales and not align_corners:
-        return op.append("resize", {"X": X}, scales=full, **attrs)
+        return op.resize(X, scales=full, **attrs)
     if sizes[0] is None:
         return _resized_batch(op, X, sizes, axes, attrs)
-    return op.append("resize", {"X": X}, sizes=sizes, **attrs)
+    return op.resize(X, sizes=sizes, **attrs)
 
 
 def _resized_batch(
@@ -83,7 +83,7 @@ def _resized_batch(
     full = [1.0] * len(sizes)
     for axis in axes:
         full[axis] = sizes[axis] / op.size(X, axis)
-    return op.append("resize", {"X": X}, scales=full, **attrs)
+    return op.resize(X, scales=full, **attrs)
 
 
 def _interpolation(
@@ -106,13 +106,9 @@ def grid_sampler(
     op, X, Grid, *, align_corners=True, mode="bilinear", padding_mode="zeros"
 ):
     """Pixels at the places of a grid."""
-    return op.append(
-        "grid_sample",
-        {"X": X, "Grid": Grid},
-        mode={"bilinear": "linear"}.get(mode, mode),
-        padding_mode=padding_mode,
-        align_corners=align_corners,
-    )
+    attrs = {"padding_mode": padding_mode, "align_corners": align_corners}
+    attrs["mode"] = {"bilinear": "linear"}.get(mode, mode)
+    return op.grid_sample(X, Grid=Grid, **attrs)
 
 
 @row("affine_grid", outputs="Output")
@@ -121,12 +117,9 @@ def affine_grid(
 ):
     """The grid of an affine map."""
     inputs: dict[str, Any] = {"Theta": Theta}
-    if OutputShape is not None:
+    attrs: dict[str, Any] = {"align_corners": align_corners}
+    if OutputShape is None:
+        attrs["size"] = list(output_shape)
+    else:
         inputs["Size"] = op.cast(OutputShape, "int64")
-        return op.append("affine_grid", inputs, align_corners=align_corners)
-    return op.append(
-        "affine_grid",
-        inputs,
-        size=list(output_shape),
-        align_corners=align_corners,
-    )
+    return op.append("affine_grid", inputs, **attrs)

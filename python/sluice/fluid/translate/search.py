@@ -6,10 +6,8 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from ...layers import ops
-from .creation import dtype_of
 from .numbers import integers, known
-from .table import Many, Op, row, same
+from .table import Many, Op, row
 
 
 @row("gather")
@@ -18,27 +16,27 @@ def gather(op, X, Index, Axis=None, *, axis=0, overwrite=True):
     if Axis is not None:
         (axis,) = integers(op, "axis", Axis)
     if op.rank(Index) == 2:
-        Index = op.append("reshape", {"X": Index}, shape=[-1])
-    return op.append("gather", {"X": X, "Index": Index}, axis=axis)
+        Index = op.reshape(Index, -1)
+    return op.gather(X, Index=Index, axis=axis)
 
 
 @row("gather_nd")
 def gather_nd(op, X, Index):
     """Parts at places; an index of no column is the whole of X."""
     if op.shape(Index)[-1] != 0:
-        out = op.append("gather_nd", {"X": X, "Index": Index})
-        return op.reshape(out, 1) if out.shape == () else out
+        out = op.gather_nd(X, Index=Index)
+        return op.one(out)
     sizes = [op.size(Index, k) for k in range(op.rank(Index) - 1)]
     axes = list(range(len(sizes)))
-    wide = op.append("unsqueeze", {"X": X}, axes=axes)
+    wide = op.unsqueeze(X, axes=axes)
     shape = sizes + [op.size(X, k) for k in range(op.rank(X))]
-    return op.append("expand", {"X": wide}, shape=shape)
+    return op.expand(wide, shape=shape)
 
 
 @row("scatter")
 def scatter(op, X, Ids, Updates, *, overwrite=True):
     """Rows replaced, or the sums of those that are written to each."""
-    index = op.append("reshape", {"X": Ids}, shape=[-1, 1])
+    index = op.reshape(Ids, -1, 1)
     inputs = {"X": X, "Index": index, "Updates": Updates}
     if overwrite:
         return op.append("scatter_nd", inputs)
@@ -55,14 +53,14 @@ def scatter_nd_add(op, X, Index, Updates):
     if op.shape(Index)[-1] != 0:
         return op.append("scatter_nd", inputs, reduction="add")
     rank = op.rank(Index) - 1
-    return X + op.append("reduce_sum", {"X": Updates}, dim=list(range(rank)))
+    return X + op.reduce_sum(Updates, dim=list(range(rank)))
 
 
 @row("where_index")
 def where_index(op, Condition):
     """The places of what is true, a row each."""
-    places = op.append("nonzero", {"X": Condition})
-    return op.append("transpose", {"X": places}, axis=[1, 0])
+    places = op.nonzero(Condition)
+    return op.transpose(places, axis=[1, 0])
 
 
 @row("masked_select", outputs="Y")
@@ -76,9 +74,9 @@ def masked_select(op, X, Mask):
 def multiplex(op, X: Many, Ids):
     """Row i of the variable that element i of the ids names."""
     together = layers.stack(X, 1)
-    ids = op.append("reshape", {"X": Ids}, shape=[-1, 1])
+    ids = op.reshape(Ids, -1, 1)
     index = op.append("cast", {"X": ids}, dtype="int64")
-    return op.append("gather_nd", {"X": together, "Index": index}, batch_dims=1)
+    return op.gather_nd(together, Index=index, batch_dims=1)
 
 
 @row("top_k", "top_k_v2", outputs="Out Indices")
@@ -87,8 +85,7 @@ def top_k(op, X, K=None, *, k=1, axis=-1, largest=True, sorted=True):
     if K is not None:
         (k,) = known(op, K) or [None]
     if not isinstance(k, int):  # the first of the rows, if there are several
-        K = op.cast(op.append("reshape", {"X": K}, shape=[-1]), "int64")
-        K = op.append("slice", {"X": K}, axes=[0], starts=[0], ends=[1])
+        K = op.slice(op.cast(op.reshape(K, -1), "int64"), 0, 0, 1)
         return _along_last(op, X, axis, K, largest=largest, sorted=sorted)
     return _along_last(op, X, axis, k=k, largest=largest, sorted=sorted)
 
@@ -102,13 +99,12 @@ def _along_last(
     order = [*(i for i in range(rank) if i != axis), axis]
     moved = axis != rank - 1
     if moved:
-        X = op.append("transpose", {"X": X}, axis=order)
+        X = op.transpose(X, axis=order)
     made = op.append_all("top_k", {"X": X, "K": K}, **attrs)
     if moved:
         back = [order.index(i) for i in range(rank)]
         made = {
-            slot: op.append("transpose", {"X": out}, axis=back)
-            for slot, out in made.items()
+            slot: op.transpose(out, axis=back) for slot, out in made.items()
         }
     return made
 
@@ -122,12 +118,10 @@ def argsort(op, X, *, axis=-1, descending=False):
 @row("arg_max", "arg_min")
 def arg_max(op, X, *, axis=-1, keepdims=False, flatten=False, dtype=3):
     """The place of the first largest, or smallest, element along a dim."""
-    out = op.append(
-        op.type, {"X": X}, axis=axis, keepdims=keepdims, flatten=flatten
-    )
-    if out.shape == ():
-        out = op.append("reshape", {"X": out}, shape=[1])
-    return op.cast(out, "int64" if dtype == -1 else dtype_of(op, dtype))
+    attrs = {"axis": axis, "keepdims": keepdims, "flatten": flatten}
+    out = op.append(op.type, {"X": X}, **attrs)
+    out = op.one(out)
+    return op.cast(out, "int64" if dtype == -1 else dtype)
 
 
 @row("unique", "unique_with_counts", outputs="Out Index Count Indices Counts")
@@ -145,12 +139,11 @@ def unique(
     """Values in the order in which they come, or sorted, and where each
     element is.
     """
-    kind = dtype_of(op, dtype)
     stems = ("Index", "Inverse", "Counts")
     into = {name: op.name(name) for name in stems}
     along = {"flatten": False, "axis": axis[0]} if axis else {}
     made = op.append_all("unique", {"X": X}, into, sorted=is_sorted, **along)
-    index, inverse, counts = (op.cast(made[name], kind) for name in stems)
+    index, inverse, counts = (op.cast(made[name], dtype) for name in stems)
     return {
         "Out": made["Out"], "Index": inverse, "Count": counts,
         "Indices": index, "Counts": counts,
@@ -162,7 +155,7 @@ def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
     """The place inside this shard, or a value for other shards."""
     size = (index_num + nshards - 1) // nshards
     mine, other = X // size == shard_id, op.constant_like(X, ignore_value)
-    return op.append("where", {"Condition": mine, "X": X % size, "Y": other})
+    return op.where(Condition=mine, X=X % size, Y=other)
 
 
 @row("increment")
@@ -175,7 +168,7 @@ def increment(op, X, *, step=1.0):
 def accuracy(op, Indices, Label, Out=None):
     """The share of rows whose label is among the indices."""
     made = op.append_all("accuracy", {"Indices": Indices, "Label": Label})
-    made["Accuracy"] = op.append("reshape", {"X": made["Accuracy"]}, shape=[1])
+    made["Accuracy"] = op.reshape(made["Accuracy"], 1)
     return made
 
 
@@ -191,11 +184,9 @@ def precision_recall(
     class_number,
 ):
     """Precision, recall and F1 of the classes."""
-    inputs = {
-        "Indices": op.cast(Indices, "int64"),
-        "Labels": op.cast(Labels, "int64"), "Weights": Weights,
-        "StatesInfo": StatesInfo,
-    }  # fmt: skip
+    inputs = {"Weights": Weights, "StatesInfo": StatesInfo}
+    inputs["Indices"] = op.cast(Indices, "int64")
+    inputs["Labels"] = op.cast(Labels, "int64")
     return op.append_all("precision_recall", inputs, class_number=class_number)
 
 
@@ -225,10 +216,7 @@ def chunk_eval(
         chunk_scheme=chunk_scheme,
         excluded_chunk_types=list(excluded_chunk_types),
     )
-    made = {
-        slot: op.append("reshape", {"X": out}, shape=[1])
-        for slot, out in made.items()
-    }
+    made = {slot: op.reshape(out, 1) for slot, out in made.items()}
     return {**made, "F1-Score": made["F1Score"]}
 
 
@@ -240,39 +228,8 @@ def edit_distance(
     if Hyps.lod_level:
         Hyps, HypsLength = op.dense(Hyps)
         Refs, RefsLength = op.dense(Refs)
-    made = op.append_all(
-        "edit_distance",
-        {
-            "Hyps": Hyps, "Refs": Refs, "HypsLength": HypsLength,
-            "RefsLength": RefsLength,
-        },
-        normalized=normalized,
-    )  # fmt: skip
-    made["SequenceNum"] = op.append(
-        "reshape", {"X": made["SequenceNum"]}, shape=[1]
-    )
+    lengths = {"HypsLength": HypsLength, "RefsLength": RefsLength}
+    inputs = {"Hyps": Hyps, "Refs": Refs, **lengths}
+    made = op.append_all("edit_distance", inputs, normalized=normalized)
+    made["SequenceNum"] = op.reshape(made["SequenceNum"], 1)
     return made
-
-
-# As in Sluice
-same("is_empty", layers.is_empty)
-same(
-    "auc",
-    "auc",
-    "Predict Label StatPos StatNeg",
-    "AUC StatPosOut StatNegOut",
-    curve="ROC",
-    num_thresholds=4095,
-    slide_steps=1,
-)
-same(
-    "index_select",
-    lambda x, index, dim: ops.gather(x, index, axis=dim),
-    "X Index",
-    dim=0,
-)
-same(
-    "index_sample",
-    lambda x, index: ops.gather_elements(x, index, axis=1),
-    "X Index",
-)

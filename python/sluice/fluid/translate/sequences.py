@@ -9,44 +9,16 @@ from ...framework import Variable
 from .table import Many, Op, row
 
 
-def _ragged(op: Op, x: Variable, slot: str = "X") -> Variable:
-    if not x.lod_level:
-        op.wrong(f"input {slot}, {x.name}, has no LoD")
-    return x
-
-
 @row("sequence_pool", outputs="Out MaxIndex")
 def sequence_pool(op, X, *, pooltype="AVERAGE", pad_value=0.0):
     """One row for each sequence."""
-    made = op.append_all(
-        "sequence_pool",
-        {"X": _ragged(op, X)},
-        pooltype=pooltype,
-        pad_value=pad_value,
-    )
+    attrs = {"pooltype": pooltype, "pad_value": pad_value}
+    made = op.append_all("sequence_pool", {"X": op.ragged(X)}, **attrs)
     if pooltype == "MAX" and op.wants("MaxIndex"):
         made["MaxIndex"] = op.cast(made["MaxIndex"], "int32")
     else:
         made.pop("MaxIndex", None)
     return made
-
-
-@row("sequence_softmax")
-def sequence_softmax(op, X):
-    """Shares of each sequence."""
-    return op.append("sequence_softmax", {"X": _ragged(op, X)})
-
-
-@row("sequence_reverse", outputs="Y")
-def sequence_reverse(op, X):
-    """Each sequence from its end."""
-    return op.append("sequence_reverse", {"X": _ragged(op, X)})
-
-
-@row("sequence_concat")
-def sequence_concat(op, X: Many):
-    """Sequence b of each input, one after the other."""
-    return layers.sequence_concat(X)
 
 
 @row("sequence_conv")
@@ -66,83 +38,48 @@ def sequence_conv(
         paddingTrainable=(paddingTrainable, False),
         contextStride=(contextStride, 1),
     )
-    windows = op.append(
-        "sequence_context",
-        {"X": _ragged(op, X)},
-        start=contextStart,
-        length=contextLength,
-    )
-    return op.append("mul", {"X": windows, "Y": Filter})
+    attrs = {"start": contextStart, "length": contextLength}
+    windows = op.sequence_context(op.ragged(X), **attrs)
+    return op.mul(windows, Filter)
 
 
 @row("sequence_expand")
 def sequence_expand(op, X, Y, *, ref_level=-1):
     """Each sequence, or row, of X as often as Y has elements there."""
-    out = layers.sequence_expand(X, _ragged(op, Y, "Y"), ref_level)
+    out = layers.sequence_expand(X, op.ragged(Y, "Y"), ref_level)
     if not X.lod_level:
         return out
     # Fluid keeps the sequences, but not whose copies they are.
-    return op.append("lod_reset", {"X": out, "Offsets": out.offsets})
-
-
-@row("sequence_expand_as")
-def sequence_expand_as(op, X, Y):
-    """Each row of X as often as Y's sequence is long."""
-    inputs = {"X": X, "Y": _ragged(op, Y, "Y")}
-    return op.append("sequence_expand_as", inputs)
+    return op.lod_reset(out, Offsets=out.offsets)
 
 
 @row("sequence_pad", outputs="Out Length")
 def sequence_pad(op, X, PadValue, *, padded_length=-1):
     """Rows as a dense tensor, and the lengths."""
     longest = None if padded_length == -1 else padded_length
-    made = layers.sequence_pad(_ragged(op, X), PadValue, longest)
+    made = layers.sequence_pad(op.ragged(X), PadValue, longest)
     return {"Out": made.out, "Length": made.length}
 
 
 @row("sequence_unpad")
 def sequence_unpad(op, X, Length):
     """The first rows of each sample."""
-    length = op.append("reshape", {"X": Length}, shape=[-1])
-    out = op.append("sequence_unpad", {"X": X, "Length": length})
+    length = op.reshape(Length, -1)
+    out = op.sequence_unpad(X, Length=length)
     if op.rank(X) == 2:
-        out = op.append("reshape", {"X": out}, shape=[0, 1])
+        out = op.reshape(out, 0, 1)
     return out
-
-
-@row("sequence_reshape")
-def sequence_reshape(op, X, *, new_dim):
-    """Rows of another width."""
-    return op.append("sequence_reshape", {"X": _ragged(op, X)}, new_dim=new_dim)
 
 
 @row("sequence_slice")
 def sequence_slice(op, X, Offset, Length):
     """A part of each sequence."""
     inputs = {
-        "X": _ragged(op, X),
+        "X": op.ragged(X),
         "Offset": op.cast(Offset, "int64"),
         "Length": op.cast(Length, "int64"),
     }
     return op.append("sequence_slice", inputs)
-
-
-@row("sequence_scatter")
-def sequence_scatter(op, X, Ids, Updates):
-    """Added to row b at the columns that sequence b of the ids names."""
-    inputs = {"X": X, "Ids": Ids, "Updates": Updates}
-    return op.append("sequence_scatter", inputs)
-
-
-@row("sequence_enumerate")
-def sequence_enumerate(op, X, *, win_size, pad_value=0):
-    """Each row with those that follow it."""
-    return op.append(
-        "sequence_enumerate",
-        {"X": _ragged(op, X)},
-        win_size=win_size,
-        pad_value=pad_value,
-    )
 
 
 @row("sequence_erase")
@@ -150,21 +87,17 @@ def sequence_erase(op, X, *, tokens):
     """Without these numbers."""
     if X.lod_level > 1:
         op.refuse(f"{X.lod_level} levels of LoD; expected 1")
-    return op.append(
-        "sequence_erase", {"X": _ragged(op, X)}, tokens=list(tokens)
-    )
+    return op.sequence_erase(op.ragged(X), tokens=list(tokens))
 
 
 @row("sequence_mask", outputs="Y")
 def sequence_mask(op, X, MaxLenTensor=None, *, maxlen=-1, out_dtype=5):
     """1 below each length."""
-    from .creation import dtype_of
-
     longest: Any = None if maxlen == -1 else maxlen
     if MaxLenTensor is not None:
-        longest = op.append("reshape", {"X": MaxLenTensor}, shape=[])
+        longest = op.reshape(MaxLenTensor)
         longest = op.cast(longest, X.dtype)
-    return layers.sequence_mask(X, longest, dtype_of(op, out_dtype))
+    return layers.sequence_mask(X, longest, out_dtype)
 
 
 @row("lod_reset")
@@ -183,34 +116,29 @@ _CODES = ["identity", "sigmoid", "tanh", "relu"]
 
 def _with_zeros(op: Op, bias: Variable) -> Variable:
     zeros = op.constant_like(bias, 0.0)
-    return op.append("concat", {"X": [bias, zeros]}, axis=1)
+    return op.concat([bias, zeros], axis=1)
 
 
 def _first(op: Op, state: Variable | None) -> Variable | None:
     if state is None:
         return None
-    return op.append("unsqueeze", {"X": state}, axes=[0])
+    return op.unsqueeze(state, axes=[0])
 
 
 def columns(op: Op, x: Variable, first: int, size: int) -> Variable:
     """Columns from ``first`` on."""
-    return op.append(
-        "slice", {"X": x}, axes=[1], starts=[first], ends=[first + size]
-    )
+    return op.slice(x, 1, first, first + size)
 
 
 def gru_weight(op: Op, Weight: Variable, units: int) -> list[Variable]:
     """The matrices of the gates [H, 2 * H] and of the candidate [H, H], which
     lie one after the other in the memory of [H, 3 * H].
     """
-    flat = op.append("reshape", {"X": Weight}, shape=[3 * units * units])
+    flat = op.reshape(Weight, 3 * units * units)
     parts = []
     for begin, gates in ((0, 2 * units), (2 * units * units, units)):
-        ends = [begin + units * gates]
-        part = op.append(
-            "slice", {"X": flat}, axes=[0], starts=[begin], ends=ends
-        )
-        parts.append(op.append("reshape", {"X": part}, shape=[units, gates]))
+        part = op.slice(flat, 0, begin, begin + units * gates)
+        parts.append(op.reshape(part, units, gates))
     return parts
 
 
@@ -230,15 +158,15 @@ def gru(
     """Gated recurrent units over products of rows."""
     units = op.size(Weight, 0)
     turned = [
-        op.append("transpose", {"X": part}, axis=[1, 0])
+        op.transpose(part, axis=[1, 0])
         for part in gru_weight(op, Weight, units)
     ]
-    whole = op.append("concat", {"X": turned}, axis=0)
+    whole = op.concat(turned, axis=0)
     made = op.append_all(
         "gru",
         {
-            "X": _ragged(op, Input, "Input"),
-            "R": op.append("unsqueeze", {"X": whole}, axes=[0]),
+            "X": op.ragged(Input, "Input"),
+            "R": op.unsqueeze(whole, axes=[0]),
             "Bias": None if Bias is None else _with_zeros(op, Bias),
             "InitialH": _first(op, H0),
         },
@@ -247,7 +175,7 @@ def gru(
         update_takes_new=not origin_mode,
         activations=[_affine(gate_activation), _affine(activation)],
     )
-    return op.append("reshape", {"X": made["Y"]}, shape=[0, units])
+    return op.reshape(made["Y"], 0, units)
 
 
 @row("lstm", outputs="Hidden Cell")
@@ -271,17 +199,17 @@ def lstm(
     if op.size(Bias, 1) != wanted:
         op.wrong(f"Bias has {op.size(Bias, 1)} columns; expected {wanted}")
     bias = columns(op, Bias, 0, 4 * units) if use_peepholes else Bias
-    turned = op.append("transpose", {"X": Weight}, axis=[1, 0])
+    turned = op.transpose(Weight, axis=[1, 0])
     inputs = {
-        "X": _ragged(op, Input, "Input"),
-        "R": op.append("unsqueeze", {"X": turned}, axes=[0]),
+        "X": op.ragged(Input, "Input"),
+        "R": op.unsqueeze(turned, axes=[0]),
         "Bias": _with_zeros(op, bias),
         "InitialH": _first(op, H0),
         "InitialC": _first(op, C0),
     }
     if use_peepholes:  # those of Sluice are of i, o and f
         peepholes = [columns(op, Bias, k * units, units) for k in (4, 6, 5)]
-        inputs["Peephole"] = op.append("concat", {"X": peepholes}, axis=1)
+        inputs["Peephole"] = op.concat(peepholes, axis=1)
     kinds = (gate_activation, candidate_activation, cell_activation)
     made = op.append_all(
         "lstm",
@@ -292,7 +220,7 @@ def lstm(
         activations=[_affine(kind) for kind in kinds],
     )
     return {
-        slot: op.append("reshape", {"X": made[mine]}, shape=[0, units])
+        slot: op.reshape(made[mine], 0, units)
         for slot, mine in (("Hidden", "Y"), ("Cell", "Cells"))
     }
 
@@ -318,20 +246,18 @@ def gru_unit(
     units = op.size(HiddenPrev, 1)
     x = Input if Bias is None else Input + Bias
     gates, candidate = gru_weight(op, Weight, units)
-    ur = columns(op, x, 0, 2 * units) + op.append(
-        "mul", {"X": HiddenPrev, "Y": gates}
-    )
+    product = op.mul(HiddenPrev, gates)
+    ur = columns(op, x, 0, 2 * units) + product
     ur = _activate(op, gate_activation, ur)
     update, reset = columns(op, ur, 0, units), columns(op, ur, units, units)
     kept = reset * HiddenPrev
-    fresh = columns(op, x, 2 * units, units) + op.append(
-        "mul", {"X": kept, "Y": candidate}
-    )
+    product = op.mul(kept, candidate)
+    fresh = columns(op, x, 2 * units, units) + product
     fresh = _activate(op, activation, fresh)
     new, old = (HiddenPrev, fresh) if origin_mode else (fresh, HiddenPrev)
     return {
         "Hidden": old + update * (new - old),
-        "Gate": op.append("concat", {"X": [ur, fresh]}, axis=1),
+        "Gate": op.concat([ur, fresh], axis=1),
         "ResetHiddenPrev": kept,
     }
 
@@ -341,10 +267,10 @@ def lstm_unit(op, X, C_prev, *, forget_bias=0.0):
     """One step of long short-term memory: parts i, f, o and c of X."""
     units = op.size(C_prev, 1)
     i, f, o, c = (columns(op, X, k * units, units) for k in range(4))
-    kept = op.append("sigmoid", {"X": f + forget_bias}) * C_prev
-    fresh = op.append("sigmoid", {"X": i}) * op.append("tanh", {"X": c})
+    kept = op.sigmoid(f + forget_bias) * C_prev
+    fresh = op.sigmoid(i) * op.tanh(c)
     cells = kept + fresh
-    hidden = op.append("sigmoid", {"X": o}) * op.append("tanh", {"X": cells})
+    hidden = op.sigmoid(o) * op.tanh(cells)
     return {"H": hidden, "C": cells}
 
 
@@ -359,10 +285,10 @@ def linear_chain_crf(op, Emission, Transition, Label, Length=None):
 
 def _padded(op: Op, inputs: dict[str, Any], Length: Variable) -> None:
     """Lengths [B], and labels [B, T]."""
-    inputs["Length"] = op.append("reshape", {"X": Length}, shape=[-1])
+    inputs["Length"] = op.reshape(Length, -1)
     label = inputs.get("Label")
     if label is not None and op.rank(label) == 3:
-        inputs["Label"] = op.append("squeeze", {"X": label}, axes=[2])
+        inputs["Label"] = op.squeeze(label, axes=[2])
 
 
 @row("crf_decoding", outputs="ViterbiPath")
@@ -391,21 +317,11 @@ def beam_search(
 ):
     """The best continuations of each source's beams."""
     op.only(level=(level, 0))
-    made = layers.beam_search(
-        pre_ids,
-        pre_scores,
-        ids,
-        scores,
-        beam_size,
-        end_id,
-        is_accumulated=is_accumulated,
-        return_parent_idx=True,
-    )
-    return dict(
-        zip(
-            ("selected_ids", "selected_scores", "parent_idx"), made, strict=True
-        )
-    )
+    inputs = pre_ids, pre_scores, ids, scores
+    how = {"is_accumulated": is_accumulated, "return_parent_idx": True}
+    made = layers.beam_search(*inputs, beam_size, end_id, **how)
+    slots = ("selected_ids", "selected_scores", "parent_idx")
+    return dict(zip(slots, made, strict=True))
 
 
 @row("add_position_encoding")
@@ -416,14 +332,14 @@ def add_position_encoding(op, X, *, alpha, beta):
     steps, width = op.size(X, 1), op.size(X, 2)
     half = width // 2
     dtype = X.dtype
-    place = op.append("range", end=float(steps), dtype=dtype)
-    place = op.append("unsqueeze", {"X": place}, axes=[1])
-    power = op.append("range", end=float(half), dtype=dtype)
+    place = op.range(end=float(steps), dtype=dtype)
+    place = op.unsqueeze(place, axes=[1])
+    power = op.range(end=float(half), dtype=dtype)
     power = power * (1.0 / (half - 1)) if half > 1 else power + 1.0
     base = op.constant(10000.0, dtype) ** power
     angle = place / base
     waves = [op.append(kind, {"X": angle}) for kind in ("sin", "cos")]
-    return X * alpha + op.append("concat", {"X": waves}, axis=1) * beta
+    return X * alpha + op.concat(waves, axis=1) * beta
 
 
 @row("segment_pool")
@@ -431,15 +347,15 @@ def segment_pool(op, X, SegmentIds, *, pooltype="SUM"):
     """One row for each id up to the last one; the ids of the rows rise."""
     ids = op.cast(SegmentIds, "int64")
     last = op.append("slice", {"X": ids}, axes=[0], starts=[-1], ends=[2**31])
-    end = op.append("reshape", {"X": last + op.constant(2, "int64")}, shape=[])
-    places = op.append("range", {"End": end}, dtype="int64")
-    below = op.append("unsqueeze", {"X": ids}, axes=[1]) < places
-    offsets = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[0])
+    end = op.reshape(last + op.constant(2, "int64"))
+    places = op.range(End=end, dtype="int64")
+    below = op.unsqueeze(ids, axes=[1]) < places
+    offsets = op.reduce_sum(op.cast(below, "int64"), dim=[0])
     sign = -1.0 if pooltype == "MIN" else 1.0
     kind = {"MEAN": "AVERAGE", "MIN": "MAX"}.get(pooltype, pooltype)
     rows = X if sign > 0 else X * sign
-    rows = op.append("lod_reset", {"X": rows, "Offsets": offsets})
-    out = op.append("sequence_pool", {"X": rows}, pooltype=kind)
+    rows = op.lod_reset(rows, Offsets=offsets)
+    out = op.sequence_pool(rows, pooltype=kind)
     return out if sign > 0 else out * sign
 
 
@@ -477,7 +393,7 @@ def rnn(
         k = (bias * num_layers + layer) * 2 * sides + 2 * side + kind
         parts = layers.split(WeightList[k], len(order), 0)
         gates = [parts[gate] for gate in order]
-        return op.append("concat", {"X": gates}, axis=0)
+        return op.concat(gates, axis=0)
 
     attrs = {"direction": "bidirectional" if is_bidirec else "forward"}
     if type == "gru":
@@ -499,17 +415,16 @@ def rnn(
         biases = []
         for s in range(sides):
             pair = [given(layer, s, k, True) for k in range(2)]
-            biases.append(op.append("concat", {"X": pair}))
+            biases.append(op.concat(pair))
         inputs["Bias"] = layers.stack(biases, 0)
         for k, slot in enumerate(("InitialH", "InitialC")[: len(PreState)]):
             inputs[slot] = before[k][layer]
         into = {slot: op.name(slot) for slot in (*ends, "Reserve")}
         made = op.append_all(type, inputs, into, **attrs)
-        Input = op.append("transpose", {"X": made["Y"]}, axis=[0, 2, 1, 3])
+        Input = op.transpose(made["Y"], axis=[0, 2, 1, 3])
         Input = op.reshape(Input, 0, 0, sides * op.size(made["Y"], 3))
         after.append(made)
     states = [
-        op.append("concat", {"X": [made[slot] for made in after]}, axis=0)
-        for slot in ends
+        op.concat([made[slot] for made in after], axis=0) for slot in ends
     ]
     return {"Out": Input, "State": states}

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
 from ... import layers, unique_name
 from ...display import Shown
-from ...errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ...errors import NotFoundError
 from ...framework import Program, Variable, created
+from ..errors import unknown, wrong
 from .folding import Folding
 
 Many = Any  # the annotation of slots that take several variables
@@ -63,6 +64,10 @@ class Row:
     attributes: dict[str, Any]  # with Fluid's defaults; REQUIRED
     outputs: tuple[str, ...]
 
+    def takes(self, attribute: str) -> bool:
+        """Whether the op has this attribute."""
+        return attribute in self.attributes or attribute in INTERNAL
+
 
 REQUIRED = inspect.Parameter.empty
 ROWS: dict[str, Row] = {}
@@ -93,32 +98,59 @@ def row(*types: str, outputs: str = "Out", **words: Any) -> Callable[..., Any]:
     return add
 
 
-def same(
-    types: str, to: Any, slots: str = "X", outputs: str = "Out", **words: Any
-) -> None:
-    """Make the rows of ops that Sluice has, too.
+@dataclass(frozen=True)
+class SluiceOp:
+    """An op of Sluice that an op of Fluid is.
 
-    Args:
-        types: the names of Fluid's ops.
-        to: the name of an op with the same slots and attributes, or a layer
-            that takes them in this order.
-        slots: of the inputs.
-        outputs: of the outputs.
-        words: the attributes with Fluid's defaults.
+    Attributes:
+        op: its name, which is Fluid's if empty.
+        layer: in its place, a layer that takes the inputs and the attributes in
+            Fluid's order.
+        slots, names: what Sluice calls a slot or an attribute, if not as Fluid
+            does; None for an attribute that changes nothing.
+        fixed: more attributes.
+        ragged: a slot that must have a LoD.
+        one: whether the result is [1], not [].
+        ops: the ops of Fluid, if it is not one of the declaration's name.
+        outputs: their outputs.
     """
-    names, several = slots.split(), tuple(outputs.split())
 
-    def function(op: Op, **given: Any) -> Any:
-        inputs = {name: given[name] for name in names}
-        attrs = {name: given[name] for name in words}
-        if callable(to):
-            return to(*inputs.values(), *attrs.values())
-        append = op.append_all if len(several) > 1 else op.append
-        return append(to, inputs, **attrs)
+    op: str = ""
+    layer: str = ""
+    slots: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str | None] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    ragged: str = ""
+    one: bool = False
+    ops: str = ""
+    outputs: str = "Out"
 
-    required = dict.fromkeys(names, (True, False))
-    made = Row(function, required, words, several)
-    ROWS.update(dict.fromkeys(types.split(), made))
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function: a stub has no other."""
+        return function
+
+    def row(
+        self,
+        slots: dict[str, tuple[bool, bool]],
+        attributes: dict[str, Any],
+        outputs: Sequence[str],
+    ) -> Row:
+        """The row of Fluid's op."""
+
+        def function(op: Op, **given: Any) -> Any:
+            if self.ragged:
+                op.ragged(given[self.ragged], self.ragged)
+            inputs = {self.slots.get(s, s): given.get(s) for s in slots}
+            attrs = {self.names.get(k, k): given[k] for k in attributes}
+            attrs.pop(None, None)
+            if self.layer:
+                layer = getattr(layers, self.layer)
+                return layer(*inputs.values(), *attrs.values(), **self.fixed)
+            append = op.append if len(outputs) == 1 else op.append_all
+            made = append(self.op or op.type, inputs, **attrs, **self.fixed)
+            return op.one(made) if self.one else made
+
+        return Row(function, slots, attributes, tuple(outputs))
 
 
 class Op(Shown):
@@ -167,6 +199,21 @@ class Op(Shown):
         made = self.append_all(type, inputs, **attrs)
         return made["Out"] if "Out" in made else next(iter(made.values()))
 
+    def __getattr__(self, type: str) -> Callable[..., Variable]:
+        """Append the op of Sluice of this name: to X and Y, then inputs, which
+        have a capital letter, and attributes by name.
+        """
+        if type.startswith("_"):
+            raise AttributeError(type)
+
+        def append(*values: Any, **named: Any) -> Variable:
+            inputs = dict(zip("XY", values, strict=False))
+            for slot in [name for name in named if name[0].isupper()]:
+                inputs[slot] = named.pop(slot)
+            return self.append(type, inputs, **named)
+
+        return append
+
     def append_all(
         self, type: str, inputs: Any = None, into: Any = None, **attrs: Any
     ) -> dict[str, Any]:
@@ -196,13 +243,20 @@ class Op(Shown):
         """Reshape; 0 keeps a size and -1 is the rest."""
         return self.append("reshape", {"X": x}, shape=list(shape))
 
+    def one(self, x: Variable) -> Variable:
+        """Fluid has no tensors of rank 0: they are [1]."""
+        return self.reshape(x, 1) if x.shape == () else x
+
+    def slice(self, x: Variable, axis: int, start: int, end: int) -> Variable:
+        """The part of a dim from ``start`` to ``end - 1``."""
+        attrs = {"axes": [axis], "starts": [start], "ends": [end]}
+        return self.append("slice", {"X": x}, **attrs)
+
     def cast(self, x: Variable, dtype: Any) -> Variable:
         """Convert unless it has the type."""
-        return (
-            x
-            if x.dtype == dtype
-            else self.append("cast", {"X": x}, dtype=dtype)
-        )
+        if x.dtype == dtype:
+            return x
+        return self.append("cast", {"X": x}, dtype=dtype)
 
     def name(self, stem: str) -> str:
         """A new name for an output that is made only if it is named."""
@@ -214,15 +268,11 @@ class Op(Shown):
 
     def refuse(self, text: str) -> None:
         """Raise: Sluice does not have what the op asks for."""
-        raise UnimplementedError(
-            f"{self.type}: {text}{created()}", "fluid.unimplemented"
-        )
+        unknown(f"{self.type}: {text}", "fluid.unimplemented")
 
     def wrong(self, text: str) -> None:
         """Raise: the op cannot be meant so."""
-        raise InvalidArgumentError(
-            f"{self.type}: {text}{created()}", "fluid.argument"
-        )
+        wrong(f"{self.type}: {text}", "fluid.argument")
 
     def only(self, **attributes: tuple[Any, Any]) -> None:
         """Refuse attributes, given with their values and the only ones that
@@ -249,6 +299,12 @@ class Op(Shown):
         if self.shape(x)[1:] == (1,):
             out = self.append("squeeze", {"X": out}, axes=[2])
         return out, length
+
+    def ragged(self, x: Variable, slot: str = "X") -> Variable:
+        """It; refused if it has no LoD."""
+        if not x.lod_level:
+            self.wrong(f"input {slot}, {x.name}, has no LoD")
+        return x
 
     def cut_alike(self, *variables: Variable) -> list[Variable]:
         """Variables whose rows the first ragged one cuts into sequences, as
@@ -309,6 +365,11 @@ def arguments_of(op: Op, row: Row, inputs: Mapping[str, Any]) -> dict[str, Any]:
             if default is REQUIRED:
                 op.wrong(f"attribute {name} is missing")
             arguments[name] = default
+        code = arguments[name] if name.endswith("dtype") else -1
+        if isinstance(code, int) and code >= 0:
+            if code not in DTYPES:
+                op.refuse(f"dtype {code} is none of {DTYPES}")
+            arguments[name] = DTYPES[code]
     return arguments
 
 

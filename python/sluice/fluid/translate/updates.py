@@ -22,43 +22,23 @@ _POWERS = "Moment1 Moment2 Beta1Pow Beta2Pow"
 _FLUID = {"formula": "fluid"}
 _UPDATES = {
     "sgd": _Update("", {}),
-    "momentum": _Update(
-        "Velocity",
-        {
-            "mu": REQUIRED,
-            "use_nesterov": False,
-            "regularization_method": "",
-            "regularization_coeff": 0.0,
-        },
-    ),
-    "lars_momentum": _Update(
-        "Velocity",
-        {
-            "mu": REQUIRED,
-            "lars_coeff": 0.001,
-            "lars_weight_decay": 0.0005,
-            "epsilon": 0.0,
-        },
-    ),
+    "momentum": _Update("Velocity", {"mu": REQUIRED, "use_nesterov": False,
+        "regularization_method": "", "regularization_coeff": 0.0}),
+    "lars_momentum": _Update("Velocity", {"mu": REQUIRED, "lars_coeff": 0.001,
+        "lars_weight_decay": 0.0005, "epsilon": 0.0}),
     "adam": _Update(_POWERS, _MOMENTS, _FLUID),
-    "lamb": _Update(
-        _POWERS, {**_MOMENTS, "epsilon": 1e-6, "weight_decay": REQUIRED}, _FLUID
-    ),
+    "lamb": _Update(_POWERS, {**_MOMENTS, "epsilon": 1e-6,
+        "weight_decay": REQUIRED}, _FLUID),
     "adamax": _Update("Moment InfNorm Beta1Pow", _MOMENTS),
     "adagrad": _Update("Moment", {"epsilon": 1e-6}),
     "decayed_adagrad": _Update("Moment", {"decay": 0.95, "epsilon": 1e-6}),
-    "adadelta": _Update(
-        "AvgSquaredGrad AvgSquaredUpdate", {"rho": 0.95, "epsilon": 1e-6}
-    ),
-    "rmsprop": _Update(
-        "MeanSquare MeanGrad Moment",
-        {"decay": 0.9, "momentum": 0.0, "epsilon": 1e-10, "centered": False},
-    ),
-    "ftrl": _Update(
-        "SquaredAccumulator LinearAccumulator",
-        {"l1": 0.0, "l2": 0.0, "lr_power": -0.5},
-    ),
-}
+    "adadelta": _Update("AvgSquaredGrad AvgSquaredUpdate", {"rho": 0.95,
+        "epsilon": 1e-6}),
+    "rmsprop": _Update("MeanSquare MeanGrad Moment", {"decay": 0.9,
+        "momentum": 0.0, "epsilon": 1e-10, "centered": False}),
+    "ftrl": _Update("SquaredAccumulator LinearAccumulator", {"l1": 0.0,
+        "l2": 0.0, "lr_power": -0.5}),
+}  # fmt: skip
 # What Fluid's op calls an output, where that is not its input and "Out".
 _OUTPUTS = {
     "SquaredAccumulator": "SquaredAccum",
@@ -72,7 +52,7 @@ def _step(op: Op, update: _Update, inputs: Any, attrs: Any) -> dict[str, Any]:
     if "MeanGrad" in update.states and "MeanGrad" not in inputs:
         inputs["MeanGrad"] = op.constant_like(inputs["Moment"], 0.0)
     if op.type == "adamax":  # Fluid multiplies the power by an op of its own
-        inputs["Beta1Pow"] = op.append("assign", {"X": inputs["Beta1Pow"]})
+        inputs["Beta1Pow"] = op.assign(inputs["Beta1Pow"])
     into = {
         f"{slot}Out": value.name
         for slot, value in inputs.items()
@@ -108,8 +88,8 @@ for _type, _update in _UPDATES.items():
 
 
 def _proximal(op: Op, x: Any, rate: Any, l1: float, l2: float) -> Any:
-    size = op.append("abs", {"X": x}) - rate * l1
-    shrunk = op.append("relu", {"X": size}) * op.append("sign", {"X": x})
+    size = op.abs(x) - rate * l1
+    shrunk = op.relu(size) * op.sign(x)
     return shrunk / (rate * l2 + 1.0)
 
 
@@ -122,8 +102,8 @@ def proximal_gd(op, Param, Grad, LearningRate, *, l1=0.0, l2=0.0):
 @row("proximal_adagrad", outputs="ParamOut MomentOut")
 def proximal_adagrad(op, Param, Moment, Grad, LearningRate, *, l1=0.0, l2=0.0):
     """A step of Adagrad, then shrunk by l1 and l2."""
-    moment = Moment + op.append("square", {"X": Grad})
-    step = LearningRate * Grad / op.append("sqrt", {"X": moment})
+    moment = Moment + op.square(Grad)
+    step = LearningRate * Grad / op.sqrt(moment)
     return {
         "ParamOut": _proximal(op, Param - step, LearningRate, l1, l2),
         "MomentOut": moment,

@@ -74,21 +74,23 @@ def _by_float32(function: Any) -> Any:
             if isinstance(value, Variable):
                 given[slot] = op.cast(value, "float32")
         out = function(op, **given)
-        out = op.append("round", {"X": out}) if small else out
+        out = op.round(out) if small else out
         return op.cast(out, x.dtype)
 
     return row
 
 
-def _channels_second(op: Op, x: Variable) -> Variable:
+def channels_second(op: Op, x: Variable) -> Variable:
+    """Images whose channels are the last dim, with the channels as dim 1."""
     rank = op.rank(x)
     axis = [0, rank - 1, *range(1, rank - 1)]
-    return op.append("transpose", {"X": x}, axis=axis)
+    return op.transpose(x, axis=axis)
 
 
-def _channels_last(op: Op, x: Variable) -> Variable:
+def channels_last(op: Op, x: Variable) -> Variable:
+    """The other way round."""
     axis = [0, *range(2, op.rank(x)), 1]
-    return op.append("transpose", {"X": x}, axis=axis)
+    return op.transpose(x, axis=axis)
 
 
 def _append(
@@ -99,9 +101,9 @@ def _append(
     if op.rank(x) == 4:
         attrs["data_format"] = "NHWC" if last else "NCHW"
     elif last:
-        inputs = inputs | {slot: _channels_second(op, x)}
+        inputs = inputs | {slot: channels_second(op, x)}
     out = op.append(type, inputs, **attrs)
-    return _channels_last(op, out) if op.rank(x) == 5 and last else out
+    return channels_last(op, out) if op.rank(x) == 5 and last else out
 
 
 _SCALES = {
@@ -137,7 +139,7 @@ def conv(
     if Input.dtype in ("int8", "uint8"):
         return _int8_conv(op, Input, Filter, Bias, ResidualData, scales)
     if fuse_relu_before_depthwise_conv:
-        Input = op.append("relu", {"X": Input})
+        Input = op.relu(Input)
     last = is_last(op, data_format)
     attrs, kernel, _ = _geometry(
         op, Input, Filter, last, strides, paddings, padding_algorithm, dilations
@@ -148,9 +150,9 @@ def conv(
     if ResidualData is not None:
         out = out + ResidualData
     if fuse_relu or fuse_activation == "relu":
-        return op.append("relu", {"X": out})
+        return op.relu(out)
     if fuse_activation == "relu6":
-        return op.append("clip", {"X": out}, min=0.0, max=fuse_alpha or 6.0)
+        return op.clip(out, min=0.0, max=fuse_alpha or 6.0)
     op.only(fuse_activation=(fuse_activation, ("", "identity")))
     return out
 
@@ -188,7 +190,7 @@ def _int8_conv(
     count = len(scales)
     factors = [last / (given["Scale_in"] * scale) for scale in scales]
     by, factor = (
-        op.append("assign_value", shape=shape, dtype="float32", values=values)
+        op.assign_value(shape=shape, dtype="float32", values=values)
         for shape, values in (
             ([count, 1, 1, 1], list(scales)), ([1, count, 1, 1], factors)
         )
@@ -196,7 +198,7 @@ def _int8_conv(
     names = words("strides paddings padding_algorithm dilations groups")
     attrs = {name: op.given[name] for name in names if name in op.given}
     inputs = {"Input": op.cast(x, "float32")}
-    inputs["Filter"] = op.append("round", {"X": weight * by})
+    inputs["Filter"] = op.round(weight * by)
     out = conv(op, **inputs, **attrs) * factor
     if bias is not None:
         out = out + op.reshape(bias, 1, -1, 1, 1) * last
@@ -204,7 +206,7 @@ def _int8_conv(
         more = op.cast(residual, "float32")
         out = out + more * (last / given["Scale_in_eltwise"])
     if activation:
-        out = op.append("relu", {"X": out})
+        out = op.relu(out)
     if given["force_fp32_output"]:
         return out
     return to_integers(op, out, not activation)
@@ -254,16 +256,14 @@ def conv_transpose(
     attrs["output_padding"] = more
     inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
     out = _append(op, f"conv{len(kernel)}d_transpose", inputs, last, attrs)
-    return op.append("relu", {"X": out}) if fuse_relu else out
+    return op.relu(out) if fuse_relu else out
 
 
 def _pool_all(op, X, pooling_type, rank, last):
     """The largest or the mean of each image."""
     if rank == 2:
-        return op.append(
-            "pool2d", {"X": X}, pooling_type=pooling_type,
-            global_pooling=True, data_format="NHWC" if last else "NCHW",
-        )  # fmt: skip
+        attrs = {"global_pooling": True, "pooling_type": pooling_type}
+        return op.pool2d(X, **attrs, data_format="NHWC" if last else "NCHW")
     axes = list(range(1, rank + 1) if last else range(2, rank + 2))
     kind = {"max": "reduce_max", "avg": "reduce_mean"}[pooling_type]
     return op.append(kind, {"X": X}, dim=axes, keep_dim=True)
@@ -317,7 +317,7 @@ def pool(
         "paddings": pads, "exclusive": exclusive, "ceil_mode": ceil_mode,
     }  # fmt: skip
     out = _append(op, op.type, {"X": X}, last, attrs)
-    return out if scale == 1.0 else op.append("scale", {"X": out}, scale=scale)
+    return out if scale == 1.0 else op.scale(out, scale=scale)
 
 
 def _padded(op: Op, X: Variable, pads: Sizes, last: bool) -> Variable:
@@ -325,7 +325,7 @@ def _padded(op: Op, X: Variable, pads: Sizes, last: bool) -> Variable:
     ends = [
         [0, *pads[k::2], 0] if last else [0, 0, *pads[k::2]] for k in range(2)
     ]
-    return op.append("pad", {"X": X}, pads=ends[0] + ends[1])
+    return op.pad(X, pads=ends[0] + ends[1])
 
 
 def _within(
@@ -355,12 +355,10 @@ def adaptive_pool(
         n = op.size(X, axis)
         parts = []
         for i in range(m):
-            ends = {"starts": [i * n // m], "ends": [-(-(i + 1) * n // m)]}
-            part = op.append("slice", {"X": X}, axes=[axis], **ends)
-            parts.append(
-                op.append(kind, {"X": part}, dim=[axis], keep_dim=True)
-            )
-        X = parts[0] if m == 1 else op.append("concat", {"X": parts}, axis=axis)
+            part = op.slice(X, axis, i * n // m, -(-(i + 1) * n // m))
+            part = op.append(kind, {"X": part}, dim=[axis], keep_dim=True)
+            parts.append(part)
+        X = parts[0] if m == 1 else op.concat(parts, axis=axis)
     return X
 
 
@@ -384,23 +382,17 @@ def max_pool_with_index(
         if any(n % m for n, m in zip(sizes, ksize, strict=True)):
             return adaptive_pool(op, X, list(ksize), False, "reduce_max")
         ksize = strides = [n // m for n, m in zip(sizes, ksize, strict=True)]
-    deep = X if rank == 3 else op.append("unsqueeze", {"X": X}, axes=[2])
+    deep = X if rank == 3 else op.unsqueeze(X, axes=[2])
     front = [1] * (3 - rank)
+    attrs = {"pooling_type": "max", "ksize": front + list(ksize)}
+    attrs["strides"] = front + list(strides or [1] * rank)
+    attrs["paddings"] = [0] * (3 - rank) + list(paddings or [0] * rank)
     made = op.append_all(
-        "pool3d",
-        {"X": deep},
-        {"Mask": op.name("Mask")},
-        pooling_type="max",
-        ksize=front + list(ksize),
-        strides=front + list(strides or [1] * rank),
-        paddings=[0] * (3 - rank) + list(paddings or [0] * rank),
+        "pool3d", {"X": deep}, {"Mask": op.name("Mask")}, **attrs
     )
     made["Mask"] = op.cast(made["Mask"] % math.prod(sizes), "int32")
     if rank == 2:
-        made = {
-            slot: op.append("squeeze", {"X": out}, axes=[2])
-            for slot, out in made.items()
-        }
+        made = {slot: op.squeeze(out, axes=[2]) for slot, out in made.items()}
     return made
 
 
@@ -410,44 +402,28 @@ def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
     one after.
     """
     if is_last(op, data_format):
-        X = _channels_second(op, X)
+        X = channels_second(op, X)
         attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
-        return _channels_last(op, temporal_shift(op, X, **attrs))
+        return channels_last(op, temporal_shift(op, X, **attrs))
     channels = op.size(X, 1)
     rest = [op.size(X, k) for k in range(1, op.rank(X))]
-    clips = op.append("reshape", {"X": X}, shape=[-1, seg_num, *rest])
-    ends = [
-        0,
-        int(channels * shift_ratio),
-        int(channels * 2 * shift_ratio),
-        channels,
-    ]
+    clips = op.reshape(X, -1, seg_num, *rest)
+    first, second = (int(channels * k * shift_ratio) for k in (1, 2))
+    ends = [0, first, second, channels]
     parts = []
     for k, shift in enumerate((1, -1, 0)):
         if ends[k] == ends[k + 1]:
             continue
-        part = op.append(
-            "slice",
-            {"X": clips},
-            axes=[2],
-            starts=[ends[k]],
-            ends=[ends[k + 1]],
-        )
+        part = op.slice(clips, 2, ends[k], ends[k + 1])
         if shift:
             pads = [0] * 2 * op.rank(part)
             pads[1 if shift > 0 else op.rank(part) + 1] = 1
-            part = op.append("pad", {"X": part}, pads=pads)
+            part = op.pad(part, pads=pads)
             start = 0 if shift > 0 else 1
-            part = op.append(
-                "slice",
-                {"X": part},
-                axes=[1],
-                starts=[start],
-                ends=[start + seg_num],
-            )
+            part = op.slice(part, 1, start, start + seg_num)
         parts.append(part)
-    out = op.append("concat", {"X": parts}, axis=2)
-    return op.append("reshape", {"X": out}, shape=[-1, *rest])
+    out = op.concat(parts, axis=2)
+    return op.reshape(out, -1, *rest)
 
 
 @row("im2sequence")
@@ -464,10 +440,6 @@ def im2sequence(
     """Each image as a sequence of windows."""
     if Y is not None:
         op.refuse("input Y: images of different sizes in one batch")
-    return op.append(
-        "im2sequence",
-        {"X": X},
-        kernels=list(kernels),
-        strides=list(strides),
-        paddings=list(paddings),
-    )
+    sizes = {"kernels": kernels, "strides": strides, "paddings": paddings}
+    attrs = {name: list(given) for name, given in sizes.items()}
+    return op.im2sequence(X, **attrs)

@@ -1,0 +1,309 @@
+"""How layers that are one op are declared.
+
+A stub, which editors check, has a function for each layer, with Fluid's order
+of arguments and defaults, and a decorator that says what the op calls them::
+
+    @FluidOp("top_k", k=Attribute("k", "K"), outputs="Out Indices")
+    def topk(input, k: int, name=None): ...
+
+An argument has a type where neither its default nor the row of the op says it.
+The stub is read, not run. What does not fit the op is an error with file and
+line.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pathlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from ... import layers
+from ...errors import InvalidArgumentError
+from ..framework import Variable
+from ..translate import ROWS
+from ..translate.table import INTERNAL, REQUIRED, Row, SluiceOp
+
+F = TypeVar("F", bound=Callable[..., Any])
+Output = Variable | None  # it is written to
+Name = str | None  # of the layer, in place of one that is made up
+DType = Any  # an element type, or its code
+# So many numbers, of which one may stand for all.
+Single = Pair = Triple = Quad = Sizes = int | list[int]
+_COUNTS = {"Single": 1, "Pair": 2, "Triple": 3, "Quad": 4}
+
+_INPUTS = {  # by type: whether required, whether a list
+    "Variable": (True, False),
+    "Variable | None": (False, False),
+    "list[Variable]": (True, True),
+}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "Output": (type(None),), "list[Variable]": (), "Variable": (),
+    "Any": (object,), "DType": (object,), "None": (type(None),),
+    "Name": (type(None),), "bool": (bool,), "int": (int,),
+    "float": (float, int), "str": (str,),
+    "list": (list,), "list[int]": (list,),
+    **dict.fromkeys((*_COUNTS, "Sizes"), (int, list)),
+}  # fmt: skip
+_KNOWN = ", ".join(_TYPES)
+_SHARED = ("act", "name", "param_attr", "bias_attr")  # of all layers
+
+
+class Attribute(NamedTuple):
+    """What an op calls an argument that may also be a variable."""
+
+    name: str
+    tensor: str | None = None  # the slot of a variable
+    tensors: str | None = None  # the slot of a list with variables
+    count: int = 0  # of numbers
+
+
+class FluidOp:
+    """What a declaration says besides the signature: the decorator.
+
+    Args:
+        type: the op; that of the layer's name if empty.
+        outputs: the slots that the layer returns; the op's first if empty.
+        fixed: attributes that the layer gives the op.
+        unused: arguments that change nothing.
+        layers: the names of several layers, each with the op of its name, in
+            place of the function's.
+        sluice: what an op is that is one of Sluice.
+        called: what the op calls an argument, if not as the layer does. Slots
+            begin with a capital letter; ``input`` is X of an op without Input.
+    """
+
+    def __init__(
+        self,
+        type: str = "",
+        *,
+        outputs: str = "",
+        fixed: Mapping[str, Any] | None = None,
+        unused: str = "",
+        layers: str = "",
+        sluice: SluiceOp | None = None,
+        **called: str | Attribute,
+    ) -> None:
+        self.type, self.outputs = type, outputs.split()
+        self.fixed, self.unused = fixed or {}, unused.split()
+        self.layers, self.sluice = layers.split(), sluice
+        self.called: dict[str, Any] = called
+
+    def __call__(self, function: F) -> F:
+        """The function: a stub has no other."""
+        return function
+
+
+class Layer(NamedTuple):
+    """A declared layer."""
+
+    op: str
+    details: FluidOp
+    outputs: list[str]
+    signature: inspect.Signature
+    body: Callable[..., None] | None  # adds what is computed
+    wanted: list[str]  # the arguments that it gets
+    inputs: dict[str, tuple[str, bool, bool]]  # slot, required, a list
+    attributes: dict[str, Attribute]
+    written: dict[str, str]  # slots of outputs
+
+
+class _Declaration(NamedTuple):
+    """A function of a stub."""
+
+    where: str  # its file and line
+    name: str
+    parameters: list[inspect.Parameter]
+    called: Mapping[str, Any]  # see FluidOp
+
+    def layer(self, name: str, of: FluidOp, body: Any) -> Layer:
+        """The layer of a name, checked against the row of its op."""
+        op = of.type or name
+        if of.sluice:
+            self.add_row(op, of.sluice, of.outputs or ["Out"])
+        if op not in ROWS:
+            self.wrong(f"op {op} has no translation")
+        row, kinds = ROWS[op], {}
+        for each in self.parameters:
+            kinds[each.name] = self._kind(each, ROWS[op])
+        code = body.__code__ if body else None
+        wanted = code.co_varnames[1 : code.co_argcount] if code else ()
+        for each in (*self.called, *of.unused, *wanted):
+            if each not in kinds:
+                self.wrong(f"there is no argument {each}")
+        signature = inspect.Signature(self.parameters)
+        outputs = of.outputs or [*row.outputs[:1]]
+        layer = Layer(op, of, outputs, signature, body, [*wanted], {}, {}, {})
+        for each, kind in kinds.items():
+            to = self.called.get(each, each)
+            if kind in _INPUTS:
+                layer.inputs[each] = (self._slot(each, row), *_INPUTS[kind])
+            elif kind == "Output":
+                layer.written[each] = self._slot(each, row)
+            elif each not in _SHARED and each not in of.unused:
+                if body and each not in self.called and not row.takes(to):
+                    continue  # it is for the body
+                made = to if isinstance(to, Attribute) else Attribute(to)
+                count = _COUNTS.get(kind.partition(" ")[0], 0)
+                layer.attributes[each] = made._replace(count=count)
+        self._check(layer, row)
+        return layer
+
+    def add_row(self, op: str, to: SluiceOp, outputs: list[str]) -> None:
+        """Make the row of an op that is one of Sluice."""
+        slots, attributes = {}, {}
+        for each in self.parameters:
+            kind = self._kind(each)
+            if kind in _INPUTS:
+                slots[self._slot(each.name)] = _INPUTS[kind]
+            elif kind != "Output" and each.name not in {*_SHARED, *INTERNAL}:
+                name = self.called.get(each.name, each.name)
+                attributes[name] = each.default
+        if op in ROWS:
+            self.wrong(f"op {op} has a row")
+        if to.layer and not hasattr(layers, to.layer):
+            self.wrong(f"Sluice has no layer {to.layer}")
+        if not to.layer and not hasattr(layers.ops, to.op or op):
+            self.wrong(f"Sluice has no op {to.op or op}")
+        ROWS[op] = to.row(slots, attributes, outputs)
+
+    def wrong(self, text: str) -> NoReturn:
+        """Raise InvalidArgumentError with the file and the line."""
+        raise InvalidArgumentError(
+            f"{self.where}: layer {self.name}: {text}",
+            "fluid.layer_declaration",
+        )
+
+    def _slot(self, name: str, row: Row | None = None) -> str:
+        """The slot of an argument: as it is called, or by its own name."""
+        slots = row.slots if row else {}
+        slot = self.called.get(name)
+        slot = slot or (name if name in slots else name.capitalize())
+        return "X" if slot == "Input" and slot not in slots else slot
+
+    def _kind(self, each: inspect.Parameter, row: Row | None = None) -> str:
+        """The type of an argument; where it has none, that of its default, or
+        what the op has by this name.
+        """
+        default = each.default
+        if each.annotation:
+            return self._checked(each.annotation, each.name, default)
+        if each.name in _SHARED or default not in (None, REQUIRED):
+            return "Any"
+        slot, known = self._slot(each.name, row), row.slots if row else {}
+        if row and slot in row.outputs and slot not in known:
+            return "Output"
+        if row and slot not in known:
+            slots = ", ".join(known)
+            self.wrong(f"there is no slot {slot}; known are {slots}")
+        if default is None or (row and not known[slot][0]):
+            return "Variable | None"
+        return "list[Variable]" if row and known[slot][1] else "Variable"
+
+    def _checked(self, kind: str, name: str, default: Any) -> str:
+        """A type, compared with the default."""
+        types = _TYPES.get(kind)
+        if types is None:
+            parts = kind.split(" | ")
+            for part in parts:
+                if part not in _TYPES:
+                    self.wrong(f"{name} has type {part}, none of {_KNOWN}")
+            types = _TYPES[kind] = sum((_TYPES[part] for part in parts), ())
+        if default is not REQUIRED and not isinstance(default, types):
+            self.wrong(f"{name} is {default!r}; its type is {kind}")
+        return kind
+
+    def _check(self, layer: Layer, row: Row) -> None:
+        """Whether the op has what it is given, and gets what it needs."""
+        slots = [(slot, many) for slot, _, many in layer.inputs.values()]
+        attributes = {*layer.details.fixed}
+        for name, tensor, tensors, _ in layer.attributes.values():
+            attributes.add(name)
+            slots += [(tensor, False)] if tensor else []
+            slots += [(tensors, True)] if tensors else []
+        for slot, many in slots:
+            if row.slots.get(slot, (False, many))[1] != many:
+                takes = "one variable" if many else "a list"
+                self.wrong(f"slot {slot} takes {takes}")
+        for kind, given, known in (
+            ("slot", [slot for slot, _ in slots], row.slots),
+            ("attribute", attributes, {*row.attributes, *INTERNAL}),
+            ("output", [*layer.outputs, *layer.written.values()], row.outputs),
+        ):
+            for each in given:
+                if each not in known:
+                    self.wrong(f"op {layer.op} has no {kind} {each}")
+        needed = [slot for slot, (required, _) in row.slots.items() if required]
+        needed += [k for k, v in row.attributes.items() if v is REQUIRED]
+        for each in needed if layer.body is None else ():
+            if each not in attributes and each not in dict(slots):
+                self.wrong(f"{each} of op {layer.op} is missing")
+
+
+def read(
+    path: pathlib.Path, bodies: Mapping[str, Any]
+) -> Iterator[tuple[str, Layer]]:
+    """The names and layers that the functions of a stub declare.
+
+    Args:
+        path: of the stub.
+        bodies: by the function's name what adds to the op.
+
+    Raises:
+        InvalidArgumentError: a declaration does not fit its op.
+    """
+    text = path.read_text()
+    lines = text.splitlines()
+    for node in ast.parse(text, str(path)).body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        name, made = (
+            node.name,
+            _Declaration(f"{path}:{node.lineno}", node.name, [], {}),
+        )
+        try:
+            (of,) = map(_value, node.decorator_list or [_NONE])
+            parameters = [*_parameters(node.args, lines)]
+        except (LookupError, TypeError, ValueError) as error:
+            made.wrong(str(error))
+        if isinstance(of, SluiceOp):  # there is no layer
+            called = {each.name: each.name for each in parameters}
+            made = made._replace(parameters=parameters, called=called)
+            for op in of.ops.split() or [name]:
+                made.add_row(op, of, of.outputs.split())
+            continue
+        made = made._replace(parameters=parameters, called=of.called)
+        for layer in of.layers or [name]:
+            yield layer, made.layer(layer, of, bodies.get(name))
+
+
+def _parameters(
+    arguments: ast.arguments, lines: list[str]
+) -> Iterator[inspect.Parameter]:
+    missing = [None] * (len(arguments.args) - len(arguments.defaults))
+    for each, default in zip(
+        arguments.args, [*missing, *arguments.defaults], strict=True
+    ):
+        kind, text = each.annotation, ""
+        if kind:
+            text = lines[kind.lineno - 1][kind.col_offset : kind.end_col_offset]
+        yield inspect.Parameter(
+            each.arg,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=REQUIRED if default is None else _value(default),
+            annotation=text,
+        )
+
+
+_CALLS = {"Attribute": Attribute, "FluidOp": FluidOp, "SluiceOp": SluiceOp}
+_NONE = ast.Call(ast.Name("FluidOp"), [], [])
+
+
+def _value(node: ast.expr) -> Any:
+    """A literal, or one of the calls that a stub has."""
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    call = _CALLS[getattr(node.func, "id", "")]
+    named = {str(each.arg): _value(each.value) for each in node.keywords}
+    return call(*map(_value, node.args), **named)
