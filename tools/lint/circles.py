@@ -10,11 +10,6 @@ import sys
 import rooms
 
 EXTENSIONS = {"_core", "_lab"}  # modules in C++
-# Files of sluice.fluid that may import each other: names may only go.
-KNOWN = (
-    "backward conditions control_flow distributions dygraph edits executor "
-    "framework io layer_helper layers model_files readers schedules scopes"
-)
 
 
 def statements(node):
@@ -53,9 +48,6 @@ def main():
             name = ".".join(path.with_suffix("").parts[1:])
             files[name.removesuffix(".__init__")] = path
     graph = {name: imported(name, path, files) for name, path in files.items()}
-    known = {f"sluice.fluid.{name}" for name in KNOWN.split()}
-    for name in known & graph.keys():
-        graph[name] -= known
     problems = []
     try:
         graphlib.TopologicalSorter(graph).prepare()

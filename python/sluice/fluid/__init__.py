@@ -25,6 +25,7 @@ from . import (
     collective,  # noqa: F401
     contrib,
     core,
+    distributions,
     dygraph,
     environment,
     executor,
@@ -50,7 +51,7 @@ from .left_out import refusing
 from .model_files import Model
 from .places import CUDAPlace, is_compiled_with_cuda
 from .program_state import load_program_state, save, set_program_state
-from .scopes import Scope, global_scope, scope_guard
+from .scopes import Scope, fetch_var, global_scope, scope_guard
 
 compiler = parallel_executor = executor
 CUDAPinnedPlace = CPUPlace
@@ -99,6 +100,14 @@ def load(program: Any, *values: Any, **named: Any) -> Any:
 for _name in environment.__all__:
     setattr(framework, _name, globals()[_name])
 layers.core = core
+layers.__all__ += distributions.__all__
+for _name in distributions.__all__:
+    setattr(layers, _name, getattr(distributions, _name))
+executor._fetch_var = fetch_var
+# Files and variables of dygraph know programs, and not the other way round.
+framework.Program.serialize_to_string = io.serialized
+framework.Program.parse_from_string = staticmethod(io.parsed)
+io.PyReader._to_variable = staticmethod(dygraph.to_variable)
 for _name in ("global_scope", "scope_guard"):
     setattr(executor, _name, globals()[_name])
 for _name in ("load", *program_state.__all__):

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from .framework import Block, Program
 
 
+def needed(ops: Sequence[Any], targets: Sequence[str]) -> list[Any]:
+    """The forward ops that the targets depend on."""
+    wanted, kept = set(targets), []
+    for op in reversed(ops):
+        if op.role == "forward" and wanted & {*op.output_arg_names}:
+            kept.append(op)
+            wanted.update(op.input_arg_names)
+    return kept[::-1]
+
+
 class OperatorEdits:
     """Changes of an op."""
 
@@ -191,25 +201,3 @@ class ProgramEdits:
         """Nothing: the ops are what is there."""
 
     _sync_with_cpp = flush
-
-    def serialize_to_string(self) -> bytes:
-        """The ops in PaddlePaddle's format, see :meth:`parse_from_string`.
-
-        Raises:
-            UnimplementedError: the program has an optimizer, whose updates the
-                format of Sluice's programs cannot say.
-        """
-        from .io import serialized
-
-        return serialized(self)  # type: ignore[arg-type]
-
-    @staticmethod
-    def parse_from_string(binary_str: bytes) -> Program:
-        """The program that :meth:`serialize_to_string`, or PaddlePaddle, wrote.
-
-        Raises:
-            SluiceError: as :func:`sluice.fluid.load` does.
-        """
-        from .io import parsed
-
-        return parsed(binary_str)

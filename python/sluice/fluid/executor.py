@@ -11,10 +11,6 @@ import numpy as np
 from .. import CPUPlace, _core
 from .. import executor as sluice_executor
 from ..display import Shown
-from ..errors import (
-    NotFoundError,
-)
-from ..framework import created
 from ..ragged import Ragged
 from . import profiler
 from .errors import unknown, wrong
@@ -385,17 +381,3 @@ class ParallelExecutor(Shown):
             self.program, feed or feed_dict, fetch_list, scope=self._scope,
             return_numpy=return_numpy,
         )  # fmt: skip
-
-
-def _fetch_var(name: str, scope: Any = None, return_numpy: bool = True) -> Any:
-    """The value of a stored variable, as a copy."""
-    from .scopes import Scope, global_scope
-
-    scope = global_scope() if scope is None else scope
-    found = (scope if isinstance(scope, Scope) else Scope(scope)).find_var(name)
-    if found is None:
-        raise NotFoundError(
-            f"the scope has no {name!r}{created()}", "fluid.fetch_var"
-        )
-    value = found.get_tensor()
-    return np.asarray(value) if return_numpy else value

@@ -21,7 +21,7 @@ from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..framework import program_guard as sluice_guard
-from .edits import BlockEdits, OperatorEdits, ProgramEdits
+from .edits import BlockEdits, OperatorEdits, ProgramEdits, needed
 from .errors import wrong
 from .translate import DTYPES, ROWS, Translation
 from .variables import Parameter, Variable, code_of
@@ -466,10 +466,8 @@ class Program(ProgramEdits):
 
     def _prune(self, targets: Any) -> Program:
         """A copy with the ops that the targets depend on."""
-        from .io import _needed
-
         names = [*_names({"": targets})[""]]
-        return self._copied(_needed(self.block0.ops, names), False)
+        return self._copied(needed(self.block0.ops, names), False)
 
     def fed_as(self, shapes: Mapping[str, tuple[Any, int]]) -> Program:
         """A copy whose inputs have other shapes and levels: Fluid takes what is

@@ -15,6 +15,7 @@ from ..reader import decorators
 from ..reader.decorators import *  # noqa: F403
 from . import parameters
 from .conditions import BlockOp
+from .edits import needed
 from .errors import too_early, unknown, wrong
 from .framework import (
     Block,
@@ -176,16 +177,6 @@ def _loops(ops: Sequence[Operator]) -> list[str]:
     return found + [type for op in inner for type in _loops(op.ops)]
 
 
-def _needed(ops: Sequence[Operator], targets: Sequence[str]) -> list[Operator]:
-    """The forward ops that the targets depend on."""
-    wanted, kept = set(targets), []
-    for op in reversed(ops):
-        if op.role == "forward" and wanted & {*op.output_arg_names}:
-            kept.append(op)
-            wanted.update(op.input_arg_names)
-    return kept[::-1]
-
-
 # By op with a block: the slots of what it reads, and of its scope.
 BLOCK_SLOTS = {
     "while": ("X", "StepScopes"),
@@ -282,7 +273,7 @@ def save_inference_model(
     program = default_main_program() if main_program is None else main_program
     targets = _names(target_vars)
     feeds = _names(feeded_var_names)
-    ops = _needed(program.global_block().ops, targets)
+    ops = needed(program.global_block().ops, targets)
     loops = _loops(ops)
     if loops:
         unknown(
@@ -367,7 +358,12 @@ def _append(block: Block, file: Any, feeds: Sequence[Any]) -> None:
 
 
 def serialized(program: Program) -> bytes:
-    """See :meth:`Program.serialize_to_string`."""
+    """The ops in PaddlePaddle's format, see :func:`parsed`.
+
+    Raises:
+        UnimplementedError: the program has an optimizer, whose updates the
+            format of Sluice's programs cannot say.
+    """
     if program.steps:
         unknown(
             "serialize_to_string: gradients and updates of an optimizer cannot "
@@ -383,9 +379,13 @@ def serialized(program: Program) -> bytes:
     )
 
 
-def parsed(text: bytes) -> Program:
-    """See :meth:`Program.parse_from_string`."""
-    file, program = of_bytes(text, "the string", None), Program()
+def parsed(binary_str: bytes) -> Program:
+    """The program that :func:`serialized`, or PaddlePaddle, wrote.
+
+    Raises:
+        SluiceError: as :func:`sluice.fluid.load` does.
+    """
+    file, program = of_bytes(binary_str, "the string", None), Program()
     block, made = program.global_block(), {"feed", "fetch"}
     for name, (dtype, dims) in file.expected.items():
         block.persistable(name, dims, dtype)

@@ -14,11 +14,10 @@ from typing import Any
 from .. import layers as sluice_layers
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
-from . import conditions, distributions, nested
+from . import conditions, nested
 from . import control_flow as control_flow_layers
 from .conditions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
-from .distributions import *  # noqa: F403
 from .errors import wrong
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, answering, layer
@@ -39,7 +38,6 @@ __all__ = [
 __all__ += [name for name in _MADE if name[0] != "_"]
 __all__ += conditions.__all__
 __all__ += control_flow_layers.__all__
-__all__ += distributions.__all__
 
 # Fluid's modules of layers: all are this one.
 MODULES = (

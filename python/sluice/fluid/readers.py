@@ -104,6 +104,8 @@ class PyReader(Shown):
     for, for one device.
     """
 
+    _to_variable: Callable[[Any], Variable]  # dygraph's, which sets it
+
     def __init__(
         self,
         feed_list: Sequence[Variable] | None = None,
@@ -182,12 +184,10 @@ class PyReader(Shown):
         return iter(self._batches())
 
     def __iter__(self) -> Iterator[Any]:
-        from .dygraph import to_variable
-
         for feed in self._made():
             values = list(feed.values())
             if self._eager and not self.inputs:
-                values = [to_variable(each) for each in values]
+                values = [self._to_variable(each) for each in values]
             yield values if self._return_list else [feed]
 
     __call__ = __iter__

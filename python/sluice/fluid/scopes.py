@@ -11,6 +11,8 @@ import numpy as np
 from .. import _core
 from .. import executor as sluice_executor
 from ..display import Shown
+from ..errors import NotFoundError
+from ..framework import created
 from .executor import LoDTensor
 
 
@@ -81,3 +83,15 @@ def scope_guard(scope: Scope) -> Iterator[None]:
     """Make ``scope`` the global one inside the block."""
     with sluice_executor.scope_guard(getattr(scope, "sluice", scope)):
         yield
+
+
+def fetch_var(name: str, scope: Any = None, return_numpy: bool = True) -> Any:
+    """The value of a stored variable, as a copy."""
+    scope = global_scope() if scope is None else scope
+    found = (scope if isinstance(scope, Scope) else Scope(scope)).find_var(name)
+    if found is None:
+        raise NotFoundError(
+            f"the scope has no {name!r}{created()}", "fluid.fetch_var"
+        )
+    value = found.get_tensor()
+    return np.asarray(value) if return_numpy else value
