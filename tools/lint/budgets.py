@@ -11,7 +11,7 @@ import subprocess
 import rooms
 
 FILE = "tools/lint/budgets.json"
-SLACK = 0.005  # of a budget, until all rooms are counted by words
+SLACK = 0.01  # of a budget, until all rooms are counted by words
 SLACK_LINES = 1  # of a price: a median rises where short ones become data
 
 
