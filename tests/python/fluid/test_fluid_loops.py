@@ -1,10 +1,13 @@
 """StaticRNN, DynamicRNN and While: what steps give, gradients, mistakes."""
 
+import functools
+
 import numpy as np
 import pytest
 
 import sluice as sl
 import sluice.fluid as fluid
+from sluice.fluid.translate import Translation
 
 layers = fluid.layers
 
@@ -131,19 +134,35 @@ def test_a_dynamic_rnn_learns_and_its_test_program_has_the_loop():
     assert tested[0] == pytest.approx(losses[-1], abs=1e-4)
 
 
-def test_while_carries_what_it_writes():
+def repeated(n, body):
     i = layers.fill_constant([1], "int64", 0)
-    n = layers.data("n", [1], dtype="int64", append_batch_size=False)
-    total = layers.fill_constant([1], "float32", 0)
     cond = layers.less_than(i, n)
-    loop = layers.While(cond)
-    with loop.block():
-        layers.assign(total + 2.0, total)
+    with layers.While(cond).block():
+        body()
         layers.increment(i)
         layers.less_than(i, n, cond=cond)
+    return i
+
+
+def test_while_carries_what_it_writes():
+    n = layers.data("n", [1], dtype="int64", append_batch_size=False)
+    total = layers.fill_constant([1], "float32", 0)
+    i = repeated(n, lambda: layers.assign(total + 2.0, total))
     for steps in (0, 1, 7):
         out = run([total, i], {"n": np.array([steps])})
         assert [float(each[0]) for each in out] == [2.0 * steps, steps]
+
+
+def test_a_loop_in_loops_is_not_translated_twice_for_each(monkeypatch):
+    types, append = [], Translation.append
+    count = lambda self, *op: types.append(op[0]) or append(self, *op)  # noqa: E731
+    monkeypatch.setattr(Translation, "append", count)
+    total = layers.fill_constant([1], "float32", 0)
+    body = lambda: layers.assign(layers.scale(total, 1.0, 2.0), total)  # noqa: E731
+    for _ in range(5):
+        body = functools.partial(repeated, layers.fill_constant([1], "int64", 2), body)
+    body()
+    assert run([total])[0] == [2.0 * 2**5] and types.count("scale") < 2**5
 
 
 # Mistakes
@@ -151,30 +170,27 @@ def test_while_carries_what_it_writes():
 
 def test_loops_that_are_not_finished():
     x = layers.data("x", [-1, 2], lod_level=1)
-    error = sl.errors.InvalidArgumentError
+    error, early = sl.errors.InvalidArgumentError, sl.errors.FailedPreconditionError
+
+    def looped(*inputs, **memory):
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            [rnn.step_input(each) for each in inputs]
+            memory and rnn.memory(**memory)
+        return rnn
+
     with pytest.raises(error, match="has no update_memory"):
-        rnn = layers.DynamicRNN()
-        with rnn.block():
-            rnn.step_input(x)
-            rnn.memory(shape=[2])
-    rnn = layers.DynamicRNN()
-    with rnn.block():
-        rnn.step_input(x)
-    with pytest.raises(sl.errors.FailedPreconditionError, match="no output"):
-        rnn()
+        looped(x, shape=[2])
+    with pytest.raises(early, match="no output"):
+        looped(x)()
     with pytest.raises(error, match="memory needs init, or a shape"):
-        rnn = layers.DynamicRNN()
-        with rnn.block():
-            rnn.memory(shape=[2])
+        looped(shape=[2])
     with pytest.raises(error, match="takes one level of sequences"):
-        rnn = layers.DynamicRNN()
-        with rnn.block():
-            rnn.step_input(layers.data("dense", [2]))
-    rnn = layers.DynamicRNN()
-    with pytest.raises(sl.errors.FailedPreconditionError, match="belongs into"):
-        rnn.step_input(x)
-    with pytest.raises(sl.errors.FailedPreconditionError, match="first"):
-        rnn()
+        looped(layers.data("dense", [2]))
+    with pytest.raises(early, match="belongs into"):
+        layers.DynamicRNN().step_input(x)
+    with pytest.raises(early, match="first"):
+        layers.DynamicRNN()()
     with pytest.raises(error, match="the loop would not end"):
         cond = layers.fill_constant([1], "bool", 1)
         with layers.While(cond).block():
@@ -186,9 +202,7 @@ def test_loops_that_are_not_finished():
 def test_programs_with_loops_are_not_written(tmp_path):
     x = layers.data("x", [-1, 2], lod_level=1)
     new, _ = sums_of(x, 0.0)
-    with pytest.raises(
-        sl.errors.UnimplementedError, match="dynamic_rnn cannot be written"
-    ):
+    with pytest.raises(sl.errors.UnimplementedError, match="dynamic_rnn cannot be written"):
         fluid.io.save_inference_model(str(tmp_path), ["x"], [new], None)
 
 

@@ -94,6 +94,8 @@ class Translation(Shown):
         self.numbers: dict[str, list[Any]] = {}
         self._not_made: dict[str, str] = {}  # by name: the op
         self._depth = self._trials = 0  # of blocks; those that are tried
+        # By block: what it began with, and what it made of that.
+        self.tried: dict[int, tuple[Any, ...]] = {}
         # By name: dtype and capacity of arrays that no op makes.
         self.arrays: dict[str, tuple[Any, int]] = {}
 
@@ -119,21 +121,25 @@ class Translation(Shown):
             self._depth -= 1
 
     @contextlib.contextmanager
-    def trial(self) -> Iterator[None]:
-        """A block is translated once more than it runs, to see what it makes;
-        so is each block inside of it, which doubles with each level.
+    def trial(self, written: Sequence[str]) -> Iterator[None]:
+        """A block is translated to see what it makes of what it writes, whose
+        numbers are not known, as in a loop.
         """
         if self._trials == MOST_TRIALS:
             unknown(
                 f"more than {MOST_TRIALS} loops are inside of each other",
                 "fluid.nested_blocks",
             )
+        numbers = dict(self.numbers)
+        for name in written:
+            self.numbers.pop(getattr(self.find(name), "name", ""), None)
         self._trials += 1
         try:
             with blocks.tried(self):
                 yield
         finally:
             self._trials -= 1
+            self.numbers.update(numbers)
 
     def folded(self) -> Folding | None:
         """What computes ops on parameters; not in blocks, which are dropped."""

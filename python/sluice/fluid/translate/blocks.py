@@ -1,8 +1,9 @@
 """Ops with blocks, ``while`` and ``conditional_block``, and arrays.
 
 An op with a block writes variables around it. Here its block is translated as
-one that gives their new values: once to find out what it writes, in a block of
-Sluice that is dropped again, and then in its place.
+one that gives their new values: to find out what it writes, in a block of
+Sluice that is dropped again, and then in its place. What was found out counts
+as long as the values that the block begins with have the same shapes.
 """
 
 from __future__ import annotations
@@ -162,9 +163,7 @@ def append_while(
             carried on, and arrays.
     """
     values = translation.values
-    with translation.trial():
-        body()
-        after = {name: _form(values.get(name)) for name in written}
+    after = _after(translation, body, written)
     names, first, shapes = [], [], []
     for name in dict.fromkeys(written):
         value, then = translation.find(name), after[name]
@@ -197,6 +196,27 @@ def append_while(
     made = layers.while_loop(lambda *all: all[at], step, first, shapes)
     for name, value in zip(names, made, strict=True):
         translation.write(name, value)
+
+
+def _after(
+    translation: Any, body: Body, written: Sequence[str]
+) -> dict[str, Any]:
+    """The forms of what a block writes. It is translated to find them out, but
+    not again where it begins with values like those before.
+    """
+    values, numbers = translation.values, translation.numbers
+    before = {}
+    for name, value in values.items():
+        known = numbers.get(getattr(value, "name", ""), ())
+        axes = [getattr(number, "axis", number) for number in known]
+        before[name] = _form(value), value.dtype, value.lod_level, axes
+    _, like, after = translation.tried.get(id(written), (None, None, {}))
+    if like != before:
+        with translation.trial(written):
+            body()
+            after = {name: _form(values.get(name)) for name in written}
+        translation.tried[id(written)] = written, before, after
+    return after
 
 
 def _form(value: Any) -> Any:
@@ -232,7 +252,7 @@ def append_cond(
     known = [translation.find(name) is not None for name in names]
     like: list[Any] = []
     if not all(known) and bodies[1][1] is names:
-        with translation.trial():
+        with translation.trial(()):
             bodies[0][0]()
             for name in bodies[0][1]:
                 value = translation.find(name)

@@ -28,8 +28,7 @@ def fc(
         W = op.append(
             "slice", {"X": W}, axes=[0, 1], starts=[0, 0], ends=[rows, columns]
         )
-    inputs = {"X": Input, "Y": W}
-    out = op.append("mul", inputs, x_num_col_dims=in_num_col_dims)
+    out = op.mul(Input, W, x_num_col_dims=in_num_col_dims)
     if Bias is not None:
         bias = op.reshape(Bias, -1)
         out = op.elementwise_add(out, bias)
@@ -137,9 +136,9 @@ def among(op: Op, ids: Variable, count: int) -> Variable:
     """The ids [..., 1] as float64; one that is not from 0 to count - 1 is an
     error of the run.
     """
-    table = op.range(end=float(count), dtype="float64")
-    inputs = {"W": op.reshape(table, -1, 1), "Ids": op.cast(ids, "int64")}
-    return op.append("lookup_table", inputs, drop_last_dim=False)
+    table = op.reshape(op.range(end=float(count), dtype="float64"), -1, 1)
+    ids = op.cast(ids, "int64")
+    return op.lookup_table(W=table, Ids=ids, drop_last_dim=False)
 
 
 @row("one_hot", "one_hot_v2")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from .numbers import first, integers, known, note, vector
+from .numbers import first, fixed, integers, known, note, vector
 from .table import Many, Op, row
 
 
@@ -30,7 +30,7 @@ def _shaped(
         numbers, whole = vector(op, tensors)
         parts = tensors if isinstance(tensors, list) else []
         sizes = numbers or [(known(op, each) or [None])[0] for each in parts]
-    if whole is None or (sizes and all(isinstance(n, int) for n in sizes)):
+    if whole is None or (sizes and fixed(sizes)):
         return op.append(type, shape=sizes, **attrs), sizes
     return _late(op, type, whole, sizes, **attrs), None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ... import layers
 from ...framework import Variable
 from .table import Many, Op, row, words
 
@@ -129,12 +128,6 @@ def prelu(op, X, Alpha, *, mode):
         op.wrong(f"mode is {mode!r}; expected all, channel or element")
     slope = op.reshape(Alpha, *shape)
     return op.prelu(X, slope)
-
-
-@row("maxout")
-def maxout(op, X, *, groups, axis=1):
-    """The largest of each group of channels."""
-    return layers.maxout(X, groups, axis=axis)
 
 
 # Of two variables.

@@ -11,45 +11,34 @@ from .sequences import columns, gru, lstm
 from .table import ROWS, Many, Op, row
 
 
-def _and(type, **more):
-    """The attributes of an op, and more that change nothing."""
-    return {**ROWS[type].attributes, **more}
-
-
-@row("fusion_gru", outputs="Hidden", **_and("gru", use_seq=True))
+@row("fusion_gru", outputs="Hidden", **ROWS["gru"].attributes)
 def fusion_gru(op, X, WeightX, WeightH, Bias=None, H0=None, **attrs):
     """gru of the products of the rows and WeightX."""
-    del attrs["use_seq"]
-    products = op.mul(X, WeightX)
-    return gru(op, products, WeightH, Bias, H0, **attrs)
+    return gru(op, op.mul(X, WeightX), WeightH, Bias, H0, **attrs)
 
 
-@row("fusion_lstm", outputs="Hidden Cell", **_and("lstm", use_seq=True))
+@row("fusion_lstm", outputs="Hidden Cell", **ROWS["lstm"].attributes)
 def fusion_lstm(op, X, WeightX, WeightH, Bias, H0=None, C0=None, **attrs):
     """lstm of the products of the rows and WeightX."""
-    del attrs["use_seq"]
-    products = op.mul(X, WeightX)
-    return lstm(op, products, WeightH, Bias, H0, C0, **attrs)
+    return lstm(op, op.mul(X, WeightX), WeightH, Bias, H0, C0, **attrs)
 
 
 @row(
     "fused_embedding_fc_lstm",
     outputs="Hidden Cell",
-    **_and("lstm", use_seq=True),
+    **ROWS["lstm"].attributes,
 )
 def fused_embedding_fc_lstm(
     op, Ids, Embeddings, WeightH, Bias, H0=None, C0=None, **attrs
 ):
     """lstm of rows of a table, in which the biases of the gates are already."""
-    del attrs["use_seq"]
     gates = 4 * op.size(WeightH, 0)
     zeros = op.constant_like(Bias, 0.0)
     bias = columns(op, zeros, 0, gates)
     if attrs["use_peepholes"]:
         peepholes = columns(op, Bias, gates, gates // 4 * 3)
         bias = op.concat([bias, peepholes], axis=1)
-    inputs = {"W": Embeddings, "Ids": Ids}
-    rows = op.append("lookup_table", inputs, drop_last_dim=True)
+    rows = op.lookup_table(W=Embeddings, Ids=Ids, drop_last_dim=True)
     return lstm(op, rows, WeightH, bias, H0, C0, **attrs)
 
 
@@ -60,9 +49,8 @@ def fused_embedding_seq_pool(op, W, Ids, *, combiner="sum", padding_idx=-1):
     columns, width = 1, op.size(W, 1)
     for size in op.shape(Ids)[1:]:
         columns *= size or 1
-    inputs = {"W": W, "Ids": op.reshape(Ids, 0, columns)}
     attrs = {"padding_idx": padding_idx, "drop_last_dim": False}
-    rows = op.append("lookup_table", inputs, **attrs)
+    rows = op.lookup_table(W=W, Ids=op.reshape(Ids, 0, columns), **attrs)
     rows = op.reshape(rows, 0, columns * width)
     return op.sequence_pool(rows, pooltype="SUM")
 
@@ -145,8 +133,8 @@ def fusion_squared_mat_sub(op, X, Y, *, scalar=1.0):
 def fsp(op, X, Y):
     """For each two channels the mean of the products of their pixels."""
     area = op.size(X, 2) * op.size(X, 3)
-    inputs = {"X": op.reshape(X, 0, 0, area), "Y": op.reshape(Y, 0, 0, area)}
-    return op.append("matmul", inputs, transpose_Y=True, alpha=1.0 / area)
+    left, right = (op.reshape(x, 0, 0, area) for x in (X, Y))
+    return op.matmul(left, right, transpose_Y=True, alpha=1.0 / area)
 
 
 @row("partial_concat")

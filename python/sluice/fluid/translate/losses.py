@@ -123,13 +123,6 @@ def modified_huber_loss(op, X, Y):
     return {"Out": op.append("where", given), "IntermediateVal": z}
 
 
-@row("kldiv_loss", outputs="Loss")
-def kldiv_loss(op, X, Target, *, reduction="mean"):
-    """target * (log target - x), 0 for targets up to 0."""
-    out = layers.kldiv_loss(X, Target, reduction)
-    return op.one(out)
-
-
 @row("rank_loss")
 def rank_loss(op, Left, Right, Label):
     """The cross entropy of which one is ranked higher."""

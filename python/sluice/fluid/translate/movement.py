@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from .numbers import first, integers, known, note, vector
+from .numbers import first, fixed, integers, known, note, vector
 from .table import Dim, Many, Op, row
 
 
@@ -156,7 +156,7 @@ def _tile(op: Op, X: Variable, tensors: Any, times: Sequence[int]) -> Variable:
     whole = None
     if tensors is not None:
         numbers, whole = vector(op, tensors)
-        if numbers is not None and all(isinstance(n, int) for n in numbers):
+        if fixed(numbers):
             repeats, whole = list(numbers), None  # type: ignore[arg-type]
     rank = op.rank(X)
     if whole is not None:
@@ -177,7 +177,7 @@ def expand_v2(
     sizes: list[Any] = list(shape)
     if tensors is not None:
         numbers, whole = vector(op, tensors)
-        if numbers is None or any(not isinstance(n, int) for n in numbers):
+        if not fixed(numbers):
             return op.expand(X, Shape=whole)
         sizes = list(numbers)
     known_sizes = [1] * (len(sizes) - op.rank(X)) + list(op.shape(X))
@@ -238,7 +238,7 @@ def slice(
                 attrs[name] = list(values)
             continue
         numbers, whole = vector(op, tensors)
-        if numbers is not None and all(isinstance(n, int) for n in numbers):
+        if fixed(numbers):
             attrs[name] = numbers
         else:
             inputs[name.capitalize()] = whole
@@ -380,11 +380,9 @@ def crop(
 ):
     """The part of a shape, or of that of Y, from offsets on."""
     if Y is not None:
-        inputs = {"X": X, "Y": Y}
         if Offsets is not None:
-            inputs["Offsets"] = Offsets
-            return op.append("crop", inputs)
-        return op.append("crop", inputs, offsets=list(offsets))
+            return op.crop(X, Y, Offsets=Offsets)
+        return op.crop(X, Y, offsets=list(offsets))
     offsets = list(offsets) or [0] * op.rank(X)
     places, starts = _integers(op, first(OffsetsTensor, Offsets), offsets)
     sizes, counts = _integers(op, first(ShapeTensor, Shape), shape)

@@ -28,6 +28,11 @@ def note(op: Op, out: Variable, numbers: Sequence[Number] | None) -> Variable:
     return out
 
 
+def fixed(numbers: Sequence[Number] | None) -> bool:
+    """Whether all elements are known, and as numbers."""
+    return numbers is not None and all(isinstance(n, int) for n in numbers)
+
+
 def first(*tensors: Any) -> Any:
     """The first that is given: a variable or a list of some; else None."""
     for each in tensors:
@@ -55,7 +60,7 @@ def integers(op: Op, what: str, tensors: Any) -> list[int]:
     given = tensors if isinstance(tensors, list) else [tensors]
     parts = [known(op, each) for each in given]
     found = [number for part in parts for number in part or [None]]
-    if None in parts or not all(isinstance(each, int) for each in found):
+    if None in parts or not fixed(found):
         op.refuse(
             f"{what} is computed; Sluice takes it as a number or as the result "
             "of fill_constant or assign_value"

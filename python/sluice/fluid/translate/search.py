@@ -37,21 +37,18 @@ def gather_nd(op, X, Index):
 def scatter(op, X, Ids, Updates, *, overwrite=True):
     """Rows replaced, or the sums of those that are written to each."""
     index = op.reshape(Ids, -1, 1)
-    inputs = {"X": X, "Index": index, "Updates": Updates}
     if overwrite:
-        return op.append("scatter_nd", inputs)
-    inputs["Updates"] = op.constant_like(Updates, 0.0)
-    inputs["X"] = op.append("scatter_nd", inputs)
-    inputs["Updates"] = Updates
-    return op.append("scatter_nd", inputs, reduction="add")
+        return op.scatter_nd(X, Index=index, Updates=Updates)
+    zeros = op.constant_like(Updates, 0.0)
+    X = op.scatter_nd(X, Index=index, Updates=zeros)
+    return op.scatter_nd(X, Index=index, Updates=Updates, reduction="add")
 
 
 @row("scatter_nd_add")
 def scatter_nd_add(op, X, Index, Updates):
     """Added at places; an index of no column means the whole of X."""
-    inputs = {"X": X, "Index": Index, "Updates": Updates}
     if op.shape(Index)[-1] != 0:
-        return op.append("scatter_nd", inputs, reduction="add")
+        return op.scatter_nd(X, Index=Index, Updates=Updates, reduction="add")
     rank = op.rank(Index) - 1
     return X + op.reduce_sum(Updates, dim=list(range(rank)))
 
@@ -66,16 +63,14 @@ def where_index(op, Condition):
 @row("masked_select", outputs="Y")
 def masked_select(op, X, Mask):
     """The elements where the mask is true."""
-    inputs = {"X": X, "Condition": op.reshape(Mask, -1)}
-    return op.append("compress", inputs, flatten=True)
+    return op.compress(X, Condition=op.reshape(Mask, -1), flatten=True)
 
 
 @row("multiplex")
 def multiplex(op, X: Many, Ids):
     """Row i of the variable that element i of the ids names."""
     together = layers.stack(X, 1)
-    ids = op.reshape(Ids, -1, 1)
-    index = op.append("cast", {"X": ids}, dtype="int64")
+    index = op.cast(op.reshape(Ids, -1, 1), "int64")
     return op.gather_nd(together, Index=index, batch_dims=1)
 
 

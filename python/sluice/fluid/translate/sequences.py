@@ -74,12 +74,8 @@ def sequence_unpad(op, X, Length):
 @row("sequence_slice")
 def sequence_slice(op, X, Offset, Length):
     """A part of each sequence."""
-    inputs = {
-        "X": op.ragged(X),
-        "Offset": op.cast(Offset, "int64"),
-        "Length": op.cast(Length, "int64"),
-    }
-    return op.append("sequence_slice", inputs)
+    offset, length = (op.cast(x, "int64") for x in (Offset, Length))
+    return op.sequence_slice(op.ragged(X), Offset=offset, Length=length)
 
 
 @row("sequence_erase")
@@ -294,9 +290,7 @@ def _padded(op: Op, inputs: dict[str, Any], Length: Variable) -> None:
 @row("crf_decoding", outputs="ViterbiPath")
 def crf_decoding(op, Emission, Transition, Label=None, Length=None):
     """The likeliest tags, or where the labels are equal to them."""
-    inputs = {"Emission": Emission, "Transition": Transition}
-    if Label is not None:
-        inputs["Label"] = Label
+    inputs = {"Emission": Emission, "Transition": Transition, "Label": Label}
     if Length is not None:
         _padded(op, inputs, Length)
     return op.append("crf_decoding", inputs)

@@ -48,7 +48,7 @@ INTERNAL = frozenset(
     trainer_id epmap table_names height_sections grad_inplace
     force_fp32_output x_data_format y_data_format infer_flags is_test
     trainable_statistics use_global_stats fix_seed seed fuse_brelu_threshold
-    fuse_bias
+    fuse_bias use_seq
     enable_cache min_row_size_to_use_multithread lazy_mode use_calc_stream
         """
     )
@@ -104,8 +104,8 @@ class SluiceOp:
 
     Attributes:
         op: its name, which is Fluid's if empty.
-        layer: in its place, a layer that takes the inputs and the attributes in
-            Fluid's order.
+        layer: in its place, a layer that takes the inputs in Fluid's order, and
+            the attributes by name.
         slots, names: what Sluice calls a slot or an attribute, if not as Fluid
             does; None for an attribute that changes nothing.
         fixed: more attributes.
@@ -145,9 +145,10 @@ class SluiceOp:
             attrs.pop(None, None)
             if self.layer:
                 layer = getattr(layers, self.layer)
-                return layer(*inputs.values(), *attrs.values(), **self.fixed)
-            append = op.append if len(outputs) == 1 else op.append_all
-            made = append(self.op or op.type, inputs, **attrs, **self.fixed)
+                made = layer(*inputs.values(), **attrs, **self.fixed)
+            else:
+                append = op.append if len(outputs) == 1 else op.append_all
+                made = append(self.op or op.type, inputs, **attrs, **self.fixed)
             return op.one(made) if self.one else made
 
         return Row(function, slots, attributes, tuple(outputs))
