@@ -98,7 +98,7 @@ def test_json_says_what_explain_says():
 
 
 def test_a_tuned_op_has_times_errors_and_work_of_its_candidates():
-    plan = made(tune=3).data["plan"]
+    plan = made(tune=30).data["plan"]
     (op,) = [op for op in plan["ops"] if op["op"] == "softmax"]
     assert op["evidence"] == "measured"
     candidates = plan["candidate_lists"][op["candidate_list"]]["candidates"]
@@ -114,7 +114,7 @@ def test_a_tuned_op_has_times_errors_and_work_of_its_candidates():
 
 
 def test_margin_is_the_next_best_over_the_chosen_one():
-    plan = made(tune=3).data["plan"]
+    plan = made(tune=30).data["plan"]
     margins = 0
     for op in plan["ops"]:
         candidates = plan["candidate_lists"][op["candidate_list"]]["candidates"]
