@@ -26,7 +26,7 @@ BUDGET = {
     "book": 2_650,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_290,
-    "tests": 109_486,  # raised for the tests of budgets
+    "tests": 109_488,  # raised for the tests of budgets
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
