@@ -109,8 +109,19 @@ def table(results: list[dict]) -> str:
 def main() -> None:
     """Run all, print the table, and exit with an error if losses differ."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--output", type=Path, default=Path("build/demo"))
+    parser.add_argument(
+        "--ranks",
+        type=int,
+        nargs="+",
+        default=[1, 2, 4],
+        help="numbers of processes",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("build/demo"),
+        help="folder of the picture",
+    )
     options, arguments = parser.parse_known_args()
     options.output.mkdir(parents=True, exist_ok=True)
     print(

@@ -142,8 +142,8 @@ def check(holds: bool, what: str) -> None:
 def main() -> None:
     """Train on the CPU, and tag at every place."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--strings", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=150, help="of training")
+    parser.add_argument("--strings", type=int, default=200, help="to train on")
     parser.add_argument(
         "--explain", action="store_true", help="print why each kernel runs"
     )

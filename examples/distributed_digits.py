@@ -140,13 +140,17 @@ def report(result: dict) -> str:
 def main() -> None:
     """Train, test, measure, report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=10, help="of training")
     parser.add_argument(
         "--batch", type=int, default=40, help="of all ranks together"
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of parameters and batches"
+    )
     parser.add_argument("--threads", type=int, default=1, help="of each rank")
-    parser.add_argument("--bucket-bytes", type=int, default=1 << 18)
+    parser.add_argument(
+        "--bucket-bytes", type=int, default=1 << 18, help="sent at once"
+    )
     parser.add_argument(
         "--deterministic",
         action="store_true",

@@ -252,8 +252,15 @@ def draw_boxes(page: Path, lines: list[Any], to: Path) -> None:
 def main() -> None:
     """Read both pages."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/read_page"))
-    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build/read_page"),
+        help="folder of the page",
+    )
+    parser.add_argument(
+        "--turns", type=int, default=9, help="of each contestant"
+    )
     parser.add_argument(
         "--tune", type=float, default=20, help="seconds; 0: not at all"
     )

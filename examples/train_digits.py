@@ -307,13 +307,20 @@ def compare_with_cuda(networks: list[Network], epochs: int) -> None:
 def main() -> None:
     """Train all networks everywhere."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--cuda-epochs", type=int, default=2)
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="trainings of each kind"
+    )
+    parser.add_argument("--epochs", type=int, default=40, help="of training")
+    parser.add_argument("--cuda-epochs", type=int, default=2, help="at cuda:0")
     parser.add_argument(
         "--only-cuda", action="store_true", help="only what runs on CUDA"
     )
-    parser.add_argument("--output", type=Path, default=Path("build/demo"))
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("build/demo"),
+        help="folder of pictures",
+    )
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
 

@@ -42,10 +42,17 @@ FILES = {
 def given() -> argparse.Namespace:
     """The arguments of the command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("build/lab"))
-    parser.add_argument("--budget", type=float, default=20)
-    parser.add_argument("--seconds", type=float, default=12)
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build/lab"),
+        help="folder of the report",
+    )
+    parser.add_argument(
+        "--budget", type=float, default=20, help="seconds of tuning"
+    )
+    parser.add_argument("--seconds", type=float, default=12, help="of the race")
+    parser.add_argument("--batch", type=int, default=32, help="images a run")
     parser.add_argument(
         "--threads", type=int, help="all processors if left out"
     )

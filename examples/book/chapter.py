@@ -160,7 +160,12 @@ def losses_of(ours: np.ndarray, twin: np.ndarray | None) -> Callable[..., str]:
 def arguments(text: str | None) -> argparse.ArgumentParser:
     """The options of every chapter."""
     parser = argparse.ArgumentParser(description=text)
-    parser.add_argument("--output", type=Path, default=Path("build/demo/book"))
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("build/demo/book"),
+        help="folder of pictures",
+    )
     parser.add_argument("--resume", action="store_true",
                         help="go on after the last finished pass")  # fmt: skip
     parser.add_argument("--peers", action="store_true",

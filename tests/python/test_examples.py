@@ -1,5 +1,6 @@
 """Short runs of the examples, each as a separate program."""
 
+import ast
 import contextlib
 import fcntl
 import json
@@ -55,6 +56,16 @@ def on_terminal(columns, command, **variables):
         while more := os.read(terminal, 65536):
             text += more
     return text.decode(), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_every_option_says_what_it_is_for():
+    calls = [
+        call for file in ROOT.glob("examples/**/*.py")
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(".add_argument")
+    ]
+    assert len(calls) > 30
+    assert [ast.unparse(c) for c in calls if "help" not in {k.arg for k in c.keywords}] == []
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
