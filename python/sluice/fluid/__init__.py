@@ -99,7 +99,7 @@ def load(program: Any, *values: Any, **named: Any) -> Any:
 # Fluid has these names in several of its modules.
 for _name in environment.__all__:
     setattr(framework, _name, globals()[_name])
-layers.core = core
+layers.core, layers.distributions = core, distributions
 layers.__all__ += distributions.__all__
 for _name in distributions.__all__:
     setattr(layers, _name, getattr(distributions, _name))
