@@ -249,8 +249,7 @@ def draw_boxes(page: Path, lines: list[Any], to: Path) -> None:
     image.save(to)
 
 
-def main() -> None:
-    """Read both pages."""
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--out",
@@ -267,7 +266,12 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, default=-1, help="all processors if left out"
     )
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Read both pages."""
+    arguments = _arguments()
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     # Results of tuning are stored here, not in the user's own records.
