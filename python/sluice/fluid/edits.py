@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import framework as sluice_framework
+from .. import defaults
 from ..framework import Program as SluiceProgram
 from .errors import unknown
 from .translate import Translation
@@ -166,8 +166,8 @@ class ProgramEdits:
             self.edited = True
             raise
         for name in ("_main", "_startup"):  # inside of a guard
-            if getattr(sluice_framework, name) is self._sluice:
-                setattr(sluice_framework, name, made.sluice)
+            if getattr(defaults, name) is self._sluice:
+                setattr(defaults, name, made.sluice)
         self._sluice, self._translation = made.sluice, made.translation
         self._fed.clear()
 
