@@ -139,7 +139,7 @@ def test_a_click_on_an_op_shows_its_candidates(browser, tmp_path, report):
     wrong = [c for c in expected if c.get("measured", {}).get("verdict") == "wrong"]
     refused = [c for c in expected if c["refusal"] and c not in wrong]
     wanted = [c for c in expected if c not in refused]
-    assert "for other dtypes than float32: plain" in details(browser).text
+    assert "for other dtypes than float32: " in details(browser).text
     assert "not considered: the plan is at cpu: cuda" in details(browser).text or not has_cuda(expected)
     # The refused ones are counted, by reason, and nothing scrolls inside.
     assert f"Refused: {len(refused)} kernel" in details(browser).text
