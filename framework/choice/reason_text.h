@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// What the resolver's choice is explained by. Internal to framework/choice.
+// Reasons for the resolver's choices, as text. Internal to framework/choice.
 
 // Sets why `op->choice()` was chosen before the next one.
 SLUICE_API void GiveReason(PreparedOp* op);

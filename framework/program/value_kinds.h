@@ -19,7 +19,7 @@ struct AppendedOp {
   Program::EqualOffsets equal_offsets = {};
 };
 
-// What one kind of values (dense, ragged, sparse, values of blocks) means to an
+// The effect of one kind of values (dense, ragged, sparse, of blocks) on an
 // op. Either function may be null, and raises what AppendOp does.
 struct ValueKind {
   // Adds inputs and attributes that the caller may omit, and checks the others.

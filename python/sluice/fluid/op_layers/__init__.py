@@ -36,7 +36,7 @@ def declare(path: pathlib.Path, module: dict[str, Any]) -> None:
 
 
 def whole(value: Any, count: int) -> list[Any]:
-    """A list of so many numbers; one, or fewer, stand for all."""
+    """A list of this length; a shorter one is repeated."""
     several = list(value) if isinstance(value, (list, tuple)) else [value]
     return several * max(1, count // (len(several) or 1))
 
