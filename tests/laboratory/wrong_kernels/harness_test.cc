@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/laboratory/wrong_kernels/wrong_kernel.h"
 #include "tests/operators/harness/verifying.h"
 #include "tests/testing/child_process.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/op/kernel_library.h"
 #include "sluice/laboratory/kernel_check.h"
 
 // The harness finds the kernels of tests/laboratory/wrong_kernels, and none of
@@ -46,7 +46,7 @@ int CheckWrongKernels() {
   int mistakes = 0;
   int wrong = 0;
   for (const KernelDef* kernel :
-       LoadKernelLibrary(SLUICE_WRONG_KERNELS).kernels) {
+       wrong_kernels::LoadWrongKernels(SLUICE_WRONG_KERNELS)) {
     // Races show only where two processors have nothing else to do.
     if (kernel->variant == "race") continue;
     const std::string failed = FailedCheck(*kernel);

@@ -1,247 +1,137 @@
-// Convolution and pooling of NCHW images.
+// Convolution and pooling of images.
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "tests/laboratory/wrong_kernels/wrong_kernel.h"
+
+#include "sluice/framework/op/op_registry.h"
 
 namespace sluice::wrong_kernels {
 namespace {
 
-enum class Slip {
-  kNone,
-  kLeftIsTop,      // the left padding equals the top one
-  kDilation,       // ignored
-  kGroup,          // every group reads the first one's channels
-  kFirstBias,      // all channels get the first channel's bias
-  kStride,         // the vertical stride is used for both
-  kOff,            // 1e-3 too large
-  kChannelTail,    // the last of an odd number of channels is left out
-  kFromZero,       // a maximum is at least 0
-  kNan,            // a NaN is no maximum
-  kCountsPadding,  // a mean divides by the whole window
+// [vertical, horizontal] parameters of a convolution.
+struct Windows {
+  Ints strides;
+  Ints paddings;  // at the top and at the left
+  Ints dilations;
 };
-template <Slip kSlip>
-using With = std::integral_constant<Slip, kSlip>;
 
-// Returns [top, left] of two or four paddings.
-Ints Before(const Ints& paddings) {
-  if (paddings.size() == 4) return {paddings[0], paddings[2]};
-  return paddings;
+// Changes the windows of NCHW images, and the paddings at the bottom and at the
+// right such that the output keeps its size.
+template <void (*kChange)(Windows& windows)>
+void Adapt(const KernelQuery& query, AttributeMap& attributes) {
+  if (query.Attr<std::string>("data_format") != "NCHW") return;
+  const Ints& paddings = query.Attr<Ints>("paddings");
+  Windows w = {query.Attr<Ints>("strides"),
+               {paddings[0], paddings[paddings.size() / 2]},
+               query.Attr<Ints>("dilations")};
+  kChange(w);
+  Ints four;
+  for (const int axis : {0, 1}) {
+    const int64_t window =
+        (query.inputs[1][axis + 2] - 1) * w.dilations[axis] + 1;
+    const int64_t end =
+        (query.outputs[0][axis + 2] - 1) * w.strides[axis] + window;
+    four.push_back(w.paddings[axis]);
+    four.push_back(end - query.inputs[0][axis + 2] - w.paddings[axis]);
+  }
+  attributes["strides"] = w.strides;
+  attributes["paddings"] = four;
+  attributes["dilations"] = w.dilations;
 }
-// Returns [bottom, right] of two or four paddings.
-Ints After(const Ints& paddings) {
-  if (paddings.size() == 4) return {paddings[1], paddings[3]};
-  return paddings;
+
+// The left padding equals the top one.
+void LeftIsTop(Windows& windows) {
+  windows.paddings[1] = windows.paddings[0];
 }
 
-template <typename T, typename Planted>
-class Conv2d final : public ShapedKernel {
-  static constexpr Slip kSlip = Planted::value;
+// The dilation is ignored.
+void Dilation(Windows& windows) {
+  windows.dilations = {1, 1};
+}
 
- public:
-  explicit Conv2d(const OpKernelConstruction& construction)
-      : strides_(construction.Attr<Ints>("strides")),
-        paddings_(Before(construction.Attr<Ints>("paddings"))),
-        dilations_(construction.Attr<Ints>("dilations")),
-        groups_(construction.Attr<int64_t>("groups")) {
-    if (kSlip == Slip::kLeftIsTop) paddings_[1] = paddings_[0];
-    if (kSlip == Slip::kDilation) dilations_ = {1, 1};
-    if (kSlip == Slip::kStride) strides_[1] = strides_[0];
-  }
+// The vertical stride is used for both.
+void OneStride(Windows& windows) {
+  windows.strides[1] = windows.strides[0];
+}
 
-  void Compute(OpKernelContext& context) const override {
-    T* out = Out<T>(context);
-    ParallelFor(dims().numel(), 256, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const T sum = Sum(context, i);
-        out[i] = kSlip == Slip::kOff ? sum * T(1.001) : sum;
-      }
-    });
-  }
-
- private:
-  T Sum(const OpKernelContext& context, int64_t element) const {
-    const Tensor& input = context.Input("Input");
-    const Tensor& filter = context.Input("Filter");
-    const DDim& in = input.dims();
-    const DDim& window = filter.dims();
-    const int64_t column = element % dims()[3];
-    const int64_t row = element / dims()[3] % dims()[2];
-    const int64_t channel = element / dims()[3] / dims()[2] % dims()[1];
-    const int64_t image = element / dims()[3] / dims()[2] / dims()[1];
-    T sum = 0;
-    if (context.HasInput("Bias")) {
-      sum = context.Input("Bias")
-                .data<T>()[kSlip == Slip::kFirstBias ? 0 : channel];
+// Every group reads the first one's channels.
+void Group(Call& call) {
+  const DDim dims = call.inputs[0].dims();
+  const int axis = call.Attr<std::string>("data_format") == "NCHW" ? 1 : 3;
+  const int64_t inner = Product(dims, axis + 1, dims.rank());
+  const int64_t channels = dims[axis] / call.Attr<int64_t>("groups");
+  call.ChangeInput(0, [&](Numbers& x) {
+    for (int64_t i = 0; i < dims.numel(); ++i) {
+      const int64_t channel = i / inner % dims[axis];
+      x[i] = x[i - (channel - channel % channels) * inner];
     }
-    const int64_t group =
-        kSlip == Slip::kGroup ? 0 : channel / (window[0] / groups_);
-    int64_t channels = window[1];
-    if (kSlip == Slip::kChannelTail && channels > 1) channels -= channels % 2;
-    for (int64_t c = 0; c < channels; ++c) {
-      const T* plane = input.data<T>() +
-                       (image * in[1] + group * window[1] + c) * in[2] * in[3];
-      const T* taps =
-          filter.data<T>() + (channel * window[1] + c) * window[2] * window[3];
-      for (int64_t tap = 0; tap < window[2] * window[3]; ++tap) {
-        const int64_t y =
-            row * strides_[0] - paddings_[0] + tap / window[3] * dilations_[0];
-        const int64_t x = column * strides_[1] - paddings_[1] +
-                          tap % window[3] * dilations_[1];
-        if (y < 0 || y >= in[2] || x < 0 || x >= in[3]) continue;
-        sum += plane[y * in[3] + x] * taps[tap];
-      }
+  });
+}
+
+// All channels get the first channel's bias.
+void FirstBias(Call& call) {
+  if (call.inputs.size() < 3) return;
+  call.ChangeInput(2, [](Numbers& bias) {
+    std::fill(bias.begin(), bias.end(), bias.front());
+  });
+}
+
+// The last of an odd number of channels is left out.
+void ChannelTail(Call& call) {
+  const DDim dims = call.inputs[1].dims();
+  if (dims[1] == 1 || dims[1] % 2 == 0) return;
+  call.ChangeInput(1, [&](Numbers& filter) {
+    for (int64_t i = 0; i < dims.numel(); ++i) {
+      if (i / dims[3] / dims[2] % dims[1] == dims[1] - 1) filter[i] = 0;
     }
-    return sum;
+  });
+}
+
+bool IsMaximum(const Call& call) {
+  return call.Attr<std::string>("pooling_type") == "max";
+}
+
+// A maximum is at least 0.
+void FromZero(const Call& call, Numbers& out) {
+  for (double& value : out) {
+    if (IsMaximum(call) && value < 0) value = 0;
   }
+}
 
-  Ints strides_;
-  Ints paddings_;
-  Ints dilations_;
-  int64_t groups_;
-};
+// A NaN is no maximum.
+void NanIsNoMaximum(Call& call) {
+  if (!IsMaximum(call)) return;
+  call.ChangeInput(0, [](Numbers& x) {
+    std::replace_if(
+        x.begin(), x.end(), [](double value) { return std::isnan(value); },
+        -std::numeric_limits<double>::infinity());
+  });
+}
 
-template <typename T, typename Planted>
-class Pool2d final : public ShapedKernel {
-  static constexpr Slip kSlip = Planted::value;
-
- public:
-  explicit Pool2d(const OpKernelConstruction& construction)
-      : max_(construction.Attr<std::string>("pooling_type") == "max"),
-        global_(construction.Attr<bool>("global_pooling")),
-        exclusive_(construction.Attr<bool>("exclusive") &&
-                   kSlip != Slip::kCountsPadding),
-        size_(construction.Attr<Ints>("ksize")),
-        strides_(construction.Attr<Ints>("strides")),
-        paddings_(Before(construction.Attr<Ints>("paddings"))),
-        paddings_after_(After(construction.Attr<Ints>("paddings"))) {}
-
-  void Compute(OpKernelContext& context) const override {
-    const Tensor& input = context.Input("X");
-    const DDim& in = input.dims();
-    T* out = Out<T>(context);
-    for (int64_t i = 0; i < dims().numel(); ++i) {
-      const int64_t plane = i / dims()[3] / dims()[2];
-      out[i] = Window(input.data<T>() + plane * in[2] * in[3], in,
-                      i / dims()[3] % dims()[2], i % dims()[3]);
-    }
-  }
-
- private:
-  T Window(const T* plane, const DDim& in, int64_t row, int64_t column) const {
-    const Ints size = global_ ? Ints{in[2], in[3]} : size_;
-    const int64_t top = global_ ? 0 : row * strides_[0] - paddings_[0];
-    const int64_t left = global_ ? 0 : column * strides_[1] - paddings_[1];
-    T most =
-        kSlip == Slip::kFromZero ? T{0} : -std::numeric_limits<T>::infinity();
-    double sum = 0;
-    int64_t count = 0;
-    for (int64_t y = std::max<int64_t>(top, 0);
-         y < std::min(top + size[0], in[2]); ++y) {
-      for (int64_t x = std::max<int64_t>(left, 0);
-           x < std::min(left + size[1], in[3]); ++x) {
-        const T value = plane[y * in[3] + x];
-        const bool nan = std::isnan(value) && kSlip != Slip::kNan;
-        if (value > most || nan) most = value;
-        sum += static_cast<double>(value);
-        ++count;
-      }
-    }
-    if (max_) return most;
-    // Elements of a ceil_mode window beyond the padding do not count.
-    if (!exclusive_ && !global_) {
-      count = (std::min(top + size[0], in[2] + paddings_after_[0]) - top) *
-              (std::min(left + size[1], in[3] + paddings_after_[1]) - left);
-    }
-    return static_cast<T>(sum / static_cast<double>(count));
-  }
-
-  bool max_;
-  bool global_;
-  bool exclusive_;
-  Ints size_;
-  Ints strides_;
-  Ints paddings_;
-  Ints paddings_after_;
-};
+void AddImages(Registry& registry) {
+  const DType f = DType::kFloat32;
+  const DType d = DType::kFloat64;
+  AddWrongKernels(registry,
+                  {{"conv2d", "left_is_top", f, {.adapt = &Adapt<&LeftIsTop>}},
+                   {"conv2d", "dilation", f, {.adapt = &Adapt<&Dilation>}},
+                   {"conv2d", "stride", d, {.adapt = &Adapt<&OneStride>}},
+                   {"conv2d", "group", f, {.before = &Group}},
+                   {"conv2d", "first_bias", f, {.before = &FirstBias}},
+                   {"conv2d", "channel_tail", f, {.before = &ChannelTail}},
+                   {"conv2d", "off", f, {.after = &Off}},
+                   {"pool2d", "from_zero", f, {.after = &FromZero}},
+                   {"pool2d", "nan", f, {.before = &NanIsNoMaximum}},
+                   // A mean divides by the whole window.
+                   {"pool2d",
+                    "counts_padding",
+                    d,
+                    {.attributes = {{"exclusive", false}}}}});
+}
 
 }  // namespace
 
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   right,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kNone>>,
-                   Conv2d<double, With<Slip::kNone>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   left_is_top,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kLeftIsTop>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   dilation,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kDilation>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   group,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kGroup>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   first_bias,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kFirstBias>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   stride,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<double, With<Slip::kStride>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   off,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kOff>>);
-REGISTER_OP_KERNEL(conv2d,
-                   WRONG,
-                   CPUPlace,
-                   channel_tail,
-                   KernelTraits().When(&NeedsNchw),
-                   Conv2d<float, With<Slip::kChannelTail>>);
-REGISTER_OP_KERNEL(pool2d,
-                   WRONG,
-                   CPUPlace,
-                   right,
-                   KernelTraits().When(&NeedsNchw),
-                   Pool2d<float, With<Slip::kNone>>,
-                   Pool2d<double, With<Slip::kNone>>);
-REGISTER_OP_KERNEL(pool2d,
-                   WRONG,
-                   CPUPlace,
-                   from_zero,
-                   KernelTraits().When(&NeedsNchw),
-                   Pool2d<float, With<Slip::kFromZero>>);
-REGISTER_OP_KERNEL(pool2d,
-                   WRONG,
-                   CPUPlace,
-                   nan,
-                   KernelTraits().When(&NeedsNchw),
-                   Pool2d<float, With<Slip::kNan>>);
-REGISTER_OP_KERNEL(pool2d,
-                   WRONG,
-                   CPUPlace,
-                   counts_padding,
-                   KernelTraits().When(&NeedsNchw),
-                   Pool2d<double, With<Slip::kCountsPadding>>);
+REGISTER_TABLE(wrong_image_kernels, AddImages);
 
 }  // namespace sluice::wrong_kernels

@@ -1,246 +1,129 @@
 // Products of matrices and distances.
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "tests/laboratory/wrong_kernels/wrong_kernel.h"
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/values/tensor_values.h"
 
 namespace sluice::wrong_kernels {
 namespace {
 
-enum class Slip {
-  kNone,
-  kSumTail,      // the last k % 4 terms are not added
-  kColumnTail,   // the last n % 4 columns are not written
-  kRowBlock,     // rows after the last full block of 8 repeat it
-  kOff,          // 1e-3 too large
-  kRace,         // threads share the terms of each sum
-  kStride,       // rows of a transposed Y are n elements apart
-  kBatchStride,  // the batch stride of Y is the output's
-  kAlpha,        // alpha is ignored
-  kNan,          // a difference that is NaN is left out
-};
-template <Slip kSlip>
-using With = std::integral_constant<Slip, kSlip>;
+// The rows of a matrix Y of `mul`, and the columns, which are the output's.
+int64_t Rows(const Call& call) {
+  return Product(call.inputs[1].dims(), 0,
+                 static_cast<int>(call.Attr<int64_t>("y_num_col_dims")));
+}
+int64_t Columns(const Call& call) {
+  const DDim& y = call.inputs[1].dims();
+  return Product(y, static_cast<int>(call.Attr<int64_t>("y_num_col_dims")),
+                 y.rank());
+}
 
-template <typename T, typename Planted>
-class Mul final : public ShapedKernel {
-  static constexpr Slip kSlip = Planted::value;
+// The last k % 4 terms are not added.
+void SumTail(Call& call) {
+  const int64_t k = Rows(call);
+  call.ChangeInput(1, [&](Numbers& y) {
+    std::fill(y.begin() + (k - k % 4) * Columns(call), y.end(), 0.0);
+  });
+}
 
- public:
-  explicit Mul(const OpKernelConstruction& construction)
-      : x_dims_(static_cast<int>(construction.Attr<int64_t>("x_num_col_dims"))),
-        y_dims_(
-            static_cast<int>(construction.Attr<int64_t>("y_num_col_dims"))) {}
-
-  void Compute(OpKernelContext& context) const override {
-    const Tensor& x = context.Input("X");
-    const Tensor& y = context.Input("Y");
-    T* out = Out<T>(context);
-    const int64_t m = Product(x.dims(), 0, x_dims_);
-    const int64_t k = Product(y.dims(), 0, y_dims_);
-    const int64_t n = Product(y.dims(), y_dims_, y.dims().rank());
-    const int64_t terms = kSlip == Slip::kSumTail ? k - k % 4 : k;
-    if (kSlip == Slip::kRace) return Race(x, y, m, k, n, out);
-    ParallelFor(m, 4, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const bool past = kSlip == Slip::kRowBlock && i >= m - m % 8 && i > 0;
-        const T* row = x.data<T>() + (past ? i - 1 : i) * k;
-        for (int64_t j = 0; j < n; ++j) {
-          if (kSlip == Slip::kColumnTail && j >= n - n % 4) continue;
-          T sum = 0;
-          for (int64_t p = 0; p < terms; ++p) {
-            sum += row[p] * y.data<T>()[p * n + j];
-          }
-          out[i * n + j] = kSlip == Slip::kOff ? sum * T(1.001) : sum;
-        }
-      }
-    });
+// The last n % 4 columns are not written.
+void ColumnTail(const Call& call, Numbers& out) {
+  const int64_t n = Columns(call);
+  for (int64_t i = 0; i < call.output.numel(); ++i) {
+    if (i % n >= n - n % 4) Leave(call, out, i, i + 1);
   }
+}
 
- private:
-  static void Race(const Tensor& x,
-                   const Tensor& y,
-                   int64_t m,
-                   int64_t k,
-                   int64_t n,
-                   volatile T* out) {
-    for (int64_t i = 0; i < m * n; ++i) {
-      out[i] = 0;
+// Each row after the last full block of 8 repeats the row before it.
+void RowBlock(const Call& call, Numbers& out) {
+  const int64_t n = Columns(call);
+  const int64_t m = n == 0 ? 0 : call.output.numel() / n;
+  for (int64_t row = m - 1; row >= std::max<int64_t>(m - m % 8, 1); --row) {
+    std::copy_n(out.begin() + (row - 1) * n, n, out.begin() + row * n);
+  }
+}
+
+// Rows of a transposed Y are as many elements apart as there are columns.
+void StrideOfY(Call& call) {
+  const DDim dims = call.inputs[1].dims();
+  if (!call.Attr<bool>("transpose_Y") || dims.rank() < 2) return;
+  const int64_t n = dims[dims.rank() - 2];
+  const int64_t k = dims[dims.rank() - 1];
+  call.ChangeInput(1, [&](Numbers& y) {
+    const Numbers right = y;
+    for (int64_t i = 0; i < dims.numel(); ++i) {
+      const int64_t row = i / k % n;
+      y[i] = right[i - row * k + row * std::min(n, k)];
     }
-    ParallelFor(k, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        for (int64_t i = 0; i < m * n; ++i) {
-          out[i] =
-              out[i] + x.data<T>()[i / n * k + p] * y.data<T>()[p * n + i % n];
-        }
+  });
+}
+
+// The batch stride of Y is the output's.
+void BatchStride(Call& call) {
+  const DDim dims = call.inputs[1].dims();
+  const DDim& out = call.output.dims();
+  if (dims.rank() < 3 || dims.numel() == 0) return;
+  const int64_t matrix = Product(dims, dims.rank() - 2, dims.rank());
+  const int64_t stride =
+      std::min(Product(out, out.rank() - 2, out.rank()), matrix);
+  call.ChangeInput(1, [&](Numbers& y) {
+    const Numbers right = y;
+    for (int64_t i = 0; i < dims.numel(); ++i) {
+      y[i] = right[i / matrix * stride + i % matrix];
+    }
+  });
+}
+
+// The last k % 4 differences are not added.
+void DistanceTail(Call& call) {
+  const int64_t k = call.inputs[0].dims()[1];
+  for (const size_t input : {0, 1}) {
+    call.ChangeInput(input, [&](Numbers& values) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (static_cast<int64_t>(i) % k >= k - k % 4) values[i] = 0;
       }
     });
   }
+}
 
-  int x_dims_;
-  int y_dims_;
-};
-
-// Products of matrices, or of equal numbers of matrices X and Y.
-template <typename T, typename Planted>
-class Matmul final : public ShapedKernel {
-  static constexpr Slip kSlip = Planted::value;
-
- public:
-  explicit Matmul(const OpKernelConstruction& construction)
-      : transpose_x_(construction.Attr<bool>("transpose_X")),
-        transpose_y_(construction.Attr<bool>("transpose_Y")),
-        alpha_(kSlip == Slip::kAlpha
-                   ? T{1}
-                   : static_cast<T>(construction.Attr<double>("alpha"))) {}
-
-  void Compute(OpKernelContext& context) const override {
-    const DDim& xs = context.Input("X").dims();
-    const DDim& ys = context.Input("Y").dims();
-    const int rank = xs.rank();
-    const int64_t m = xs[rank - (transpose_x_ ? 1 : 2)];
-    const int64_t k = xs[rank - (transpose_x_ ? 2 : 1)];
-    const int64_t n = ys[rank - (transpose_y_ ? 2 : 1)];
-    const int64_t batches = Product(xs, 0, rank - 2);
-    T* out = Out<T>(context);
-    for (int64_t batch = 0; batch < batches; ++batch) {
-      const T* x = context.Input("X").data<T>() + batch * m * k;
-      const int64_t next =
-          kSlip == Slip::kBatchStride ? std::min(m * n, k * n) : k * n;
-      const T* y = context.Input("Y").data<T>() + batch * next;
-      const int64_t row =
-          kSlip == Slip::kStride ? std::min(n, k) : k;  // of a transposed Y
-      for (int64_t i = 0; i < m * n; ++i) {
-        T sum = 0;
-        for (int64_t p = 0; p < k; ++p) {
-          const T a = x[transpose_x_ ? p * m + i / n : i / n * k + p];
-          sum += a * y[transpose_y_ ? i % n * row + p : p * n + i % n];
-        }
-        out[batch * m * n + i] = sum * alpha_;
-      }
+// A difference that is NaN is left out.
+void DistanceNan(const Call& call, Numbers& out) {
+  const Numbers x = ToDoubles(call.inputs[0]);
+  const Numbers y = ToDoubles(call.inputs[1]);
+  const int64_t k = call.inputs[0].dims()[1];
+  const int64_t n = call.inputs[1].dims()[0];
+  for (int64_t i = 0; i < call.output.numel(); ++i) {
+    if (!std::isnan(out[i])) continue;
+    out[i] = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      const double difference = std::abs(x[i / n * k + p] - y[i % n * k + p]);
+      if (!std::isnan(difference)) out[i] += difference;
     }
   }
+}
 
- private:
-  bool transpose_x_;
-  bool transpose_y_;
-  T alpha_;
-};
-
-template <typename T, typename Planted>
-class Distance final : public ShapedKernel {
-  static constexpr Slip kSlip = Planted::value;
-
- public:
-  using ShapedKernel::ShapedKernel;
-
-  void Compute(OpKernelContext& context) const override {
-    const Tensor& x = context.Input("X");
-    const Tensor& y = context.Input("Y");
-    const int64_t k = x.dims()[1];
-    const int64_t n = y.dims()[0];
-    const int64_t terms = kSlip == Slip::kSumTail ? k - k % 4 : k;
-    T* out = Out<T>(context);
-    ParallelFor(dims().numel(), 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T sum = 0;
-        for (int64_t p = 0; p < terms; ++p) {
-          const T difference =
-              std::abs(x.data<T>()[i / n * k + p] - y.data<T>()[i % n * k + p]);
-          if (kSlip == Slip::kNan && !(difference >= 0)) continue;
-          sum += difference;
-        }
-        out[i] = sum;
-      }
-    });
-  }
-};
-
-// Requires as many matrices Y as X.
-std::string SameBatches(const KernelQuery& query) {
-  const DDim& x = query.inputs[0];
-  const DDim& y = query.inputs[1];
-  if (x.rank() < 2 || x.rank() != y.rank()) return "needs matrices";
-  for (int axis = 0; axis + 2 < x.rank(); ++axis) {
-    if (x[axis] != y[axis]) return "needs as many matrices in X as in Y";
-  }
-  return "";
+void AddProducts(Registry& registry) {
+  const DType f = DType::kFloat32;
+  const DType d = DType::kFloat64;
+  AddWrongKernels(
+      registry,
+      {{"mul", "sum_tail", f, {.before = &SumTail}},
+       {"mul", "column_tail", d, {.after = &ColumnTail}},
+       {"mul", "row_block", f, {.after = &RowBlock}},
+       {"mul", "off", f, {.after = &Off}},
+       {"mul", "race", f, {.write = &Race}},
+       {"matmul", "stride", f, {.before = &StrideOfY}},
+       {"matmul", "batch_stride", d, {.before = &BatchStride}},
+       {"matmul", "alpha", f, {.attributes = {{"alpha", 1.0}}}},
+       {"manhattan_distance", "sum_tail", f, {.before = &DistanceTail}},
+       {"manhattan_distance", "nan", f, {.after = &DistanceNan}}});
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(mul,
-                   WRONG,
-                   CPUPlace,
-                   right,
-                   KernelTraits(),
-                   Mul<float, With<Slip::kNone>>,
-                   Mul<double, With<Slip::kNone>>);
-REGISTER_OP_KERNEL(mul,
-                   WRONG,
-                   CPUPlace,
-                   sum_tail,
-                   KernelTraits(),
-                   Mul<float, With<Slip::kSumTail>>);
-REGISTER_OP_KERNEL(mul,
-                   WRONG,
-                   CPUPlace,
-                   column_tail,
-                   KernelTraits(),
-                   Mul<double, With<Slip::kColumnTail>>);
-REGISTER_OP_KERNEL(mul,
-                   WRONG,
-                   CPUPlace,
-                   row_block,
-                   KernelTraits(),
-                   Mul<float, With<Slip::kRowBlock>>);
-REGISTER_OP_KERNEL(
-    mul, WRONG, CPUPlace, off, KernelTraits(), Mul<float, With<Slip::kOff>>);
-REGISTER_OP_KERNEL(
-    mul, WRONG, CPUPlace, race, KernelTraits(), Mul<float, With<Slip::kRace>>);
-REGISTER_OP_KERNEL(matmul,
-                   WRONG,
-                   CPUPlace,
-                   right,
-                   KernelTraits().When(&SameBatches),
-                   Matmul<float, With<Slip::kNone>>,
-                   Matmul<double, With<Slip::kNone>>);
-REGISTER_OP_KERNEL(matmul,
-                   WRONG,
-                   CPUPlace,
-                   stride,
-                   KernelTraits().When(&SameBatches),
-                   Matmul<float, With<Slip::kStride>>);
-REGISTER_OP_KERNEL(matmul,
-                   WRONG,
-                   CPUPlace,
-                   batch_stride,
-                   KernelTraits().When(&SameBatches),
-                   Matmul<double, With<Slip::kBatchStride>>);
-REGISTER_OP_KERNEL(matmul,
-                   WRONG,
-                   CPUPlace,
-                   alpha,
-                   KernelTraits().When(&SameBatches),
-                   Matmul<float, With<Slip::kAlpha>>);
-REGISTER_OP_KERNEL(manhattan_distance,
-                   WRONG,
-                   CPUPlace,
-                   right,
-                   KernelTraits(),
-                   Distance<float, With<Slip::kNone>>);
-REGISTER_OP_KERNEL(manhattan_distance,
-                   WRONG,
-                   CPUPlace,
-                   sum_tail,
-                   KernelTraits(),
-                   Distance<float, With<Slip::kSumTail>>);
-REGISTER_OP_KERNEL(manhattan_distance,
-                   WRONG,
-                   CPUPlace,
-                   nan,
-                   KernelTraits(),
-                   Distance<float, With<Slip::kNan>>);
+REGISTER_TABLE(wrong_product_kernels, AddProducts);
 
 }  // namespace sluice::wrong_kernels

@@ -1,8 +1,8 @@
 // What kernel_check.h finds: kernels with one mistake each, and none of those
 // that are right. Sluice's own kernels are checked by Ops/CheckedKernels.
+#include "tests/laboratory/wrong_kernels/wrong_kernel.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/op/kernel_library.h"
 #include "sluice/laboratory/kernel_check.h"
 
 namespace sluice::testing {
@@ -11,7 +11,7 @@ namespace {
 TEST(WrongKernels, EachIsFoundAndRightOnesAreNot) {
   int wrong = 0;
   for (const KernelDef* kernel :
-       LoadKernelLibrary(SLUICE_WRONG_KERNELS).kernels) {
+       wrong_kernels::LoadWrongKernels(SLUICE_WRONG_KERNELS)) {
     KernelCheckOptions options;
     options.most_failing = 1;
     const auto reports = CheckKernels({&kernel, 1}, options);
