@@ -65,6 +65,12 @@ def tests_mentioning(root, check_id):
             filters.add(f"{suite}.{name}")
             filters.add(f"{suite}/*.{name}")
             filters.add(f"*/{suite}.{name}/*")
+    for path in sorted((root / "tests").rglob("refusals.txt")):
+        for line in path.read_text().splitlines():
+            if line and line[0] not in "# ":
+                test = line
+            elif re.match(rf"    (\w+ )?{re.escape(check_id)}:", line):
+                filters |= {test, f"{test}/*"}
     return ":".join(sorted(filters)) or None
 
 

@@ -6,7 +6,6 @@
 
 #include "tests/operators/binary/binary_case.h"
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -39,14 +38,6 @@ TEST(Where, InfersUnknownShapes) {
   };
   EXPECT_EQ(infer({-1, 1}, {3}, {}), DDim({-1, 3}));
   EXPECT_FALSE(infer(DDim::UnknownRank(), {3}, {}).rank_known());
-}
-
-TEST(Where, RefusesShapesThatDoNotFit) {
-  testing::ExpectError(
-      ErrorCode::kInvalidArgument, "where.shapes",
-      {"where", "[2, 3]", "[3]", "[4]", "Y does not fit"}, [] {
-        InferOpShapes("where", {{"Condition", {2, 3}}, {"X", {3}}, {"Y", {4}}});
-      });
 }
 
 std::vector<testing::OpExample> WhereExamples(testing::ExampleMaker& make) {

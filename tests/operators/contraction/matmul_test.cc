@@ -5,7 +5,6 @@
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/cuda_device.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/hints/kernel_hints.h"
@@ -14,7 +13,6 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
 Tensor Numbers(const DDim& dims) {
@@ -31,9 +29,6 @@ Tensor Matmul(const Tensor& x,
   return RunOp("matmul", {{"X", x}, {"Y", y}}, attributes)["Out"];
 }
 
-const AttributeMap kBothTransposed = {{"transpose_X", true},
-                                      {"transpose_Y", true}};
-
 TEST(Matmul, InfersWhatIsKnown) {
   EXPECT_EQ(InferOpShapes("matmul", {{"X", {-1, 3}}, {"Y", {3, 7}}})["Out"],
             DDim({-1, 7}));
@@ -44,24 +39,6 @@ TEST(Matmul, InfersWhatIsKnown) {
       InferOpShapes("matmul", {{"X", DDim::UnknownRank()}, {"Y", {3, 7}}})
           .at("Out")
           .rank_known());
-}
-
-TEST(Matmul, RefusesSizesThatDoNotFit) {
-  ExpectError(ErrorCode::kInvalidArgument, "matmul.depth",
-              {"matmul", "X [2, 3]", "Y [2, 3]", "3 and 2"}, [] {
-                Matmul(Numbers({2, 3}), Numbers({2, 3}));
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "matmul.depth",
-              {"X [2, 3] transposed", "Y [2, 3] transposed", "2 and 3"}, [] {
-                Matmul(Numbers({2, 3}), Numbers({2, 3}), kBothTransposed);
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "matmul.batch",
-              {"matmul", "[2, 4, 5]", "[3, 5, 4]", "[2] and [3]"}, [] {
-                Matmul(Numbers({2, 4, 5}), Numbers({3, 5, 4}));
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"matmul", "X", "rank 1"},
-              [] { Matmul(Numbers({}), Numbers({1})); });
 }
 
 // Partial tiles, a batch, and strides of both transposed matrices.
@@ -84,18 +61,6 @@ TEST(Matmul, AHintChoosesTheProductOnCUDA) {
   const auto own = run("require library=PLAIN, place=cuda:0", "PLAIN");
   EXPECT_EQ(own, run("require library=CUBLAS", "CUBLAS"));
   EXPECT_EQ(own, run("", "CUBLAS"));
-}
-
-TEST(MatmulGrad, RefusesAGradientOfAnotherShape) {
-  for (const std::string input : {"X", "Y"}) {
-    const std::string op = input == "X" ? "matmul_grad_x" : "matmul_grad_y";
-    ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-                {op, "Out@GRAD"}, [&] {
-                  RunOp(op, {{"X", Numbers({2, 3})},
-                             {"Y", Numbers({3, 4})},
-                             {"Out@GRAD", Numbers({2, 3})}});
-                });
-  }
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
-#include <string>
 #include <vector>
 
 #include "tests/operators/contraction/matmul_reference.h"
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -12,16 +10,7 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
-
-Tensor MulNumbers(const DDim& dims) {
-  std::vector<float> values(dims.numel());
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i);
-  }
-  return Tensor::FromVector(dims, values);
-}
 
 Tensor Mul(const Tensor& x,
            const Tensor& y,
@@ -35,42 +24,6 @@ TEST(Mul, InfersWhatIsKnown) {
       DDim({-1, 10}));
   EXPECT_EQ(InferOpShapes("mul", {{"X", {-1, -1}}, {"Y", {320, -1}}})["Out"],
             DDim({-1, -1}));
-}
-
-TEST(Mul, RefusesSizesThatDoNotFit) {
-  ExpectError(ErrorCode::kInvalidArgument, "mul.depth",
-              {"mul", "X [2, 3]", "Y [2, 3]", "3 columns", "2 rows"}, [] {
-                Mul(MulNumbers({2, 3}), MulNumbers({2, 3}));
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "mul.num_col_dims",
-              {"x_num_col_dims = 2", "X [2, 3]"}, [] {
-                Mul(MulNumbers({2, 3}), MulNumbers({3, 2}),
-                    {{"x_num_col_dims", int64_t{2}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "mul.num_col_dims",
-              {"y_num_col_dims = 2", "Y [3, 2]"}, [] {
-                Mul(MulNumbers({2, 3}), MulNumbers({3, 2}),
-                    {{"y_num_col_dims", int64_t{2}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "mul.out_rank", {"rank 9"}, [] {
-    Mul(MulNumbers({1, 1, 1, 1, 1, 1}), MulNumbers({1, 1, 1, 1, 1}),
-        {{"x_num_col_dims", int64_t{5}}});
-  });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"mul", "Y", "rank 2"}, [] {
-                Mul(MulNumbers({2, 3}), MulNumbers({3}));
-              });
-}
-
-TEST(MulGrad, RefusesAGradientOfAnotherShape) {
-  for (const std::string op : {"mul_grad_x", "mul_grad_y"}) {
-    ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-                {op, "Out@GRAD"}, [&] {
-                  RunOp(op, {{"X", MulNumbers({2, 3})},
-                             {"Y", MulNumbers({3, 4})},
-                             {"Out@GRAD", MulNumbers({2, 3})}});
-                });
-  }
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/registry.h"
@@ -13,12 +11,8 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-
-constexpr int64_t kConv2dTransposeMin = std::numeric_limits<int64_t>::min();
-constexpr int64_t kConv2dTransposeMax = std::numeric_limits<int64_t>::max();
 
 TEST(Conv2dTransposeGrad, IsAConvolutionAndItsGradient) {
   OpDesc op;
@@ -68,94 +62,6 @@ TEST(Conv2dTransposeShape, InfersShapes) {
                                                {"Filter", {3, -1, 2, 2}},
                                                {"Bias", {8}}})["Output"],
             DDim({1, 8, 6, 6}));
-}
-
-void ExpectConv2dTransposeRefused(const std::string& check_id,
-                                  std::initializer_list<std::string_view> words,
-                                  const DDim& input,
-                                  const DDim& filter,
-                                  const AttributeMap& attributes) {
-  ExpectError(ErrorCode::kInvalidArgument, check_id, words,
-              [&] { TransposedDims(input, filter, attributes); });
-}
-
-TEST(Conv2dTransposeShape, RefusesNumbersThatAreTooSmall) {
-  const DDim x = {1, 1, 4, 4}, w = {1, 1, 2, 2};
-  for (const int64_t bad : {int64_t{0}, kConv2dTransposeMin}) {
-    ExpectConv2dTransposeRefused("window.stride",
-                                 {"conv2d_transpose", "strides[1]"}, x, w,
-                                 {{"strides", Ints{1, bad}}});
-    ExpectConv2dTransposeRefused("window.dilation", {"dilations[0]"}, x, w,
-                                 {{"dilations", Ints{bad, 1}}});
-    ExpectConv2dTransposeRefused("conv2d_transpose.groups", {"groups = "}, x, w,
-                                 {{"groups", bad}});
-  }
-  ExpectConv2dTransposeRefused("window.padding", {"paddings[1] = -1"}, x, w,
-                               {{"paddings", Ints{0, -1}}});
-  ExpectConv2dTransposeRefused("conv2d_transpose.kernel", {"width", "0"}, x,
-                               {1, 1, 2, 0}, {});
-  ExpectConv2dTransposeRefused("conv2d_transpose.empty",
-                               {"height", "[1, 1, 0, 4]"}, {1, 1, 0, 4}, w, {});
-  ExpectConv2dTransposeRefused("window.pair", {"output_padding has 1 entries"},
-                               x, w, {{"output_padding", Ints{0}}});
-}
-
-TEST(Conv2dTransposeShape, RefusesOutputPaddingOfAStride) {
-  for (const int64_t bad :
-       {int64_t{2}, int64_t{-1}, kConv2dTransposeMin, kConv2dTransposeMax}) {
-    ExpectConv2dTransposeRefused(
-        "conv2d_transpose.output_padding",
-        {"width", std::to_string(bad), "stride, 2"}, {1, 1, 4, 4}, {1, 1, 2, 2},
-        {{"strides", Ints{3, 2}}, {"output_padding", Ints{2, bad}}});
-  }
-}
-
-TEST(Conv2dTransposeShape, RefusesPaddingsThatLeaveNothing) {
-  for (const Ints& paddings :
-       {Ints{0, 0, 2, 3}, Ints{0, 0, 0, 5}, Ints{0, 0, 5, 0},
-        Ints{0, 0, kConv2dTransposeMax, kConv2dTransposeMax}}) {
-    ExpectConv2dTransposeRefused("conv2d_transpose.nothing", {"width", "has 5"},
-                                 {1, 1, 4, 4}, {1, 1, 2, 2},
-                                 {{"paddings", paddings}});
-  }
-}
-
-TEST(Conv2dTransposeShape, RefusesSizesThatOverflow) {
-  ExpectConv2dTransposeRefused(
-      "conv2d_transpose.overflow", {"height", "64 bits"}, {1, 1, 4, 4},
-      {1, 1, 2, 2}, {{"strides", Ints{kConv2dTransposeMax, 1}}});
-  ExpectConv2dTransposeRefused("conv2d_transpose.overflow", {"width"},
-                               {1, 1, 4, 4}, {1, 1, 2, 3},
-                               {{"dilations", Ints{1, kConv2dTransposeMax}}});
-  ExpectConv2dTransposeRefused(
-      "conv2d_transpose.overflow", {"height"}, {1, 1, 2, 4}, {1, 1, 2, 2},
-      {{"strides", Ints{kConv2dTransposeMax, 1}},
-       {"output_padding", Ints{kConv2dTransposeMax - 1, 0}}});
-  ExpectConv2dTransposeRefused("conv2d_transpose.channels_overflow",
-                               {"4", "64 bits"}, {1, 0, 4, 4}, {0, 4, 2, 2},
-                               {{"groups", kConv2dTransposeMax}});
-}
-
-TEST(Conv2dTransposeShape, RefusesChannelsThatDoNotFit) {
-  ExpectConv2dTransposeRefused("conv2d_transpose.input_groups",
-                               {"groups = 2", "3 channels"}, {1, 3, 4, 4},
-                               {3, 1, 2, 2}, {{"groups", int64_t{2}}});
-  ExpectConv2dTransposeRefused("conv2d_transpose.channels",
-                               {"[4, 3, 2, 2]", "4 input channels", "has 3"},
-                               {1, 3, 4, 4}, {4, 3, 2, 2}, {});
-  ExpectConv2dTransposeRefused("conv2d_transpose.channels", {"has 5"},
-                               {1, 3, 4, 5}, {4, 3, 2, 2},
-                               {{"data_format", std::string("NHWC")}});
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"conv2d_transpose", "Bias", "3"}, [] {
-                InferOpShapes("conv2d_transpose", {{"Input", {1, 1, 4, 4}},
-                                                   {"Filter", {1, 2, 2, 2}},
-                                                   {"Bias", {3}}});
-              });
-  ExpectConv2dTransposeRefused("infer_shape.rank", {"Input", "rank 4"},
-                               {1, 4, 4}, {1, 1, 2, 2}, {});
-  ExpectConv2dTransposeRefused("infer_shape.rank", {"Filter", "rank 4"},
-                               {1, 1, 4, 4}, {1, 2, 2}, {});
 }
 
 }  // namespace

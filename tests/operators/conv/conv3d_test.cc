@@ -1,73 +1,15 @@
-#include <limits>
-#include <string>
 #include <vector>
 
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-
-constexpr int64_t kConv3dMax = std::numeric_limits<int64_t>::max();
-
-void ExpectRefused(const char* op,
-                   const std::string& check_id,
-                   std::initializer_list<std::string_view> words,
-                   const DDim& x,
-                   const DDim& filter,
-                   const AttributeMap& attributes = {}) {
-  ExpectError(ErrorCode::kInvalidArgument, check_id, words, [&] {
-    InferOpShapes(op, {{"Input", x}, {"Filter", filter}}, attributes);
-  });
-}
-
-TEST(Conv3d, RefusesChannelsThatDoNotFit) {
-  const DDim x = {1, 6, 4, 4, 4};
-  ExpectRefused("conv3d", "conv3d.groups", {"conv3d", "groups = 0"}, x,
-                {4, 6, 2, 2, 2}, {{"groups", int64_t{0}}});
-  ExpectRefused("conv3d", "conv3d.input_groups", {"groups = 4", "6 channels"},
-                x, {4, 6, 2, 2, 2}, {{"groups", int64_t{4}}});
-  ExpectRefused("conv3d", "conv3d.filter_groups", {"groups = 3", "[4, 2"}, x,
-                {4, 2, 2, 2, 2}, {{"groups", int64_t{3}}});
-  ExpectRefused("conv3d", "conv3d.channels", {"5 input channels", "has 6"}, x,
-                {4, 5, 2, 2, 2});
-  ExpectRefused("conv3d_transpose", "conv3d_transpose.channels",
-                {"5 input channels", "has 6"}, x, {5, 4, 2, 2, 2});
-  ExpectRefused("conv3d_transpose", "conv3d_transpose.channels_overflow",
-                {"groups = 2", "64 bits"}, x, {6, kConv3dMax, 2, 2, 2},
-                {{"groups", int64_t{2}}});
-}
-
-TEST(Conv3dTranspose, RefusesSizesThatCannotBe) {
-  const DDim x = {1, 1, 4, 4, 4}, filter = {1, 1, 2, 2, 2};
-  const char* const op = "conv3d_transpose";
-  ExpectRefused(op, "conv3d_transpose.empty", {"height", "[1, 1, 4, 0, 4]"},
-                {1, 1, 4, 0, 4}, filter);
-  ExpectRefused(op, "conv3d_transpose.output_padding", {"width", "1", "stride"},
-                x, filter, {{"output_padding", Ints{0, 0, 1}}});
-  ExpectRefused(op, "conv3d_transpose.overflow", {"depth"}, x, filter,
-                {{"strides", Ints{kConv3dMax, 1, 1}}});
-  ExpectRefused(op, "conv3d_transpose.nothing", {"depth", "3 and 2", "has 5"},
-                x, filter, {{"paddings", Ints{3, 2, 0, 0, 0, 0}}});
-}
-
-TEST(Conv3d, GradientsRefuseAnOutputOfAnotherSize) {
-  for (const char* const op : {"conv3d_grad_input", "conv3d_grad_filter"}) {
-    ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-                {op, "dim 4 of input Output@GRAD", "2 and 3"}, [&] {
-                  InferOpShapes(op, {{"Input", {1, 4, 4, 4, 4}},
-                                     {"Filter", {8, 4, 2, 2, 2}},
-                                     {"Output@GRAD", {1, 8, 3, 3, 2}}});
-                });
-  }
-}
 
 TEST(Conv3d, InfersShapes) {
   const auto shape = [](const char* op, const DDim& x, const DDim& filter) {

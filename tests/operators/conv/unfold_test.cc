@@ -2,40 +2,12 @@
 #include <vector>
 
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
-
-namespace sluice {
-namespace {
-
-using ::sluice::testing::ExpectError;
-using Ints = std::vector<int64_t>;
-
-TEST(Unfold, RefusesWindowsWithoutElements) {
-  const Tensor x = Tensor::FromVector<float>({1, 1, 1, 1}, {0});
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-              {"unfold", "kernel_sizes", "at least 1"}, [&] {
-                RunOp("unfold", {{"X", x}}, {{"kernel_sizes", Ints{1, 0}}});
-              });
-}
-
-TEST(Unfold, RefusesWindowsThatDoNotFitIntoMemory) {
-  const Tensor x = Tensor::FromVector<float>({1, 1, 1, 1}, {0});
-  constexpr int64_t kHuge = int64_t{1} << 40;
-  ExpectError(ErrorCode::kInvalidArgument, "unfold.overflow", {"unfold"}, [&] {
-    RunOp("unfold", {{"X", x}},
-          {{"kernel_sizes", Ints{1, 1}}, {"paddings", Ints{kHuge, kHuge}}});
-  });
-}
-
-}  // namespace
-}  // namespace sluice
 
 // The cases with which the harness tests every kernel of both ops.
 namespace sluice::testing {
 namespace {
+
+using Ints = std::vector<int64_t>;
 
 std::vector<OpExample> UnfoldExamples(ExampleMaker& make) {
   const auto windows = [](const Ints& kernel, const Ints& strides,

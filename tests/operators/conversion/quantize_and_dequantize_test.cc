@@ -166,15 +166,6 @@ TEST(Quantize, RefusesDataThatMakesNoRange) {
   refused({2, static_cast<float>(kInfinity), 3});
 }
 
-TEST(Quantize, RefusesOtherNumbersOfBits) {
-  const auto x = Tensor::FromVector<float>({1}, {0.5F});
-  for (const int64_t num_bits : {0, 25}) {
-    ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-                {"quantize_and_dequantize", "num_bits"},
-                [&] { Quantize(x, Range(0, 1, num_bits)); });
-  }
-}
-
 }  // namespace
 }  // namespace sluice
 

@@ -1,41 +1,6 @@
 #include <vector>
 
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
-
-namespace sluice {
-namespace {
-
-using ::sluice::testing::ExpectError;
-using Floats = std::vector<double>;
-using Ints = std::vector<int64_t>;
-
-Tensor Assign(const Ints& shape, DType dtype, const Floats& values) {
-  return RunOp("assign_value", {},
-               {{"shape", shape}, {"dtype", dtype}, {"values", values}})["Out"];
-}
-
-TEST(AssignValue, RefusesAnotherNumberOfValues) {
-  ExpectError(ErrorCode::kInvalidArgument, "assign_value.count",
-              {"assign_value", "3 numbers", "[2, 2]", "4"}, [] {
-                Assign({2, 2}, DType::kFloat32, {1, 2, 3});
-              });
-}
-
-TEST(AssignValue, RefusesBadShapes) {
-  ExpectError(ErrorCode::kInvalidArgument, "assign_value.rank",
-              {"assign_value", "9 entries", "at most 8"},
-              [] { Assign(Ints(9, 1), DType::kFloat32, {0}); });
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-              {"assign_value", "shape", "at least 0"},
-              [] { Assign({-1}, DType::kFloat32, {0}); });
-}
-
-}  // namespace
-}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {

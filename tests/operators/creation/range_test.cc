@@ -1,12 +1,9 @@
 #include "sluice/operators/creation/range.h"
 
-#include <cmath>
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -14,9 +11,7 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using Ints = std::vector<int64_t>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor Range(double start, double end, double step, DType dtype) {
   return RunOp("range", {},
@@ -47,23 +42,6 @@ TEST(Range, CountsWholeNumbersExactly) {
   EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31 + 1, step),
             (int64_t{1} << 31) + 1);
   EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31, step), int64_t{1} << 31);
-}
-
-TEST(Range, RefusesWhatItCannotCount) {
-  const auto refuse = [](const char* id, double start, double end, double step,
-                         DType dtype) {
-    ExpectError(ErrorCode::kInvalidArgument, id, {"range"},
-                [&] { Range(start, end, step, dtype); });
-  };
-  refuse("range.whole_number", 0.5, 3, 1, DType::kInt64);
-  refuse("range.whole_number", 0, std::nan(""), 1, DType::kInt64);
-  refuse("range.whole_number", 0, 3, 0x1p53, DType::kInt32);
-  refuse("range.step", 0, 3, 0, DType::kFloat32);
-  refuse("range.count", 0, kInfinity, 1, DType::kFloat32);
-  refuse("range.count", std::nan(""), 1, 1, DType::kFloat32);
-  refuse("range.count", 0, 0x1p50, 1, DType::kInt64);
-  refuse("range.int32", 0x1p31, 0x1p31 + 2, 1, DType::kInt32);
-  refuse("range.int32", 0, -0x1p32, -0x1p31 - 1, DType::kInt32);
   EXPECT_EQ(Range(0x1p31 - 1, 0x1p31, 1, DType::kInt32).ToVector<int32_t>(),
             std::vector<int32_t>{std::numeric_limits<int32_t>::max()});
 }

@@ -82,54 +82,6 @@ TEST(Array, DoesNotReadAnElementThatHadFewerRows) {
               });
 }
 
-TEST(Array, RefusesNumbersBeyondTheCapacityAndTheLength) {
-  const Tensor array = Pairs({3, 2}, {1, 2, 3, 4, 5, 6});
-  for (const int64_t bad : {-1, 3}) {
-    ExpectError(
-        ErrorCode::kOutOfRange, "array_write.capacity",
-        {"array_write", "I = " + std::to_string(bad), "room for 3"}, [&] {
-          RunOp("array_write", {{"Array", array}, {"I", Number(bad)}}, kThree);
-        });
-  }
-  for (const int64_t bad : {-1, 2}) {
-    ExpectError(
-        ErrorCode::kOutOfRange, "array_read.length",
-        {"array_read", "I = " + std::to_string(bad), "2 elements"}, [&] {
-          RunOp("array_read",
-                {{"Array", array}, {"Length", Number(2)}, {"I", Number(bad)}},
-                kThree);
-        });
-  }
-  // A length that is a lie does not let it read past the end.
-  ExpectError(ErrorCode::kOutOfRange, "array_read.length", {"I = 3"}, [&] {
-    RunOp("array_read",
-          {{"Array", array}, {"Length", Number(9)}, {"I", Number(3)}}, kThree);
-  });
-}
-
-TEST(Array, RefusesElementsOfAnotherShape) {
-  const Tensor array = Pairs({3, 2}, {1, 2, 3, 4, 5, 6});
-  for (const DDim& dims : {DDim{1}, DDim{2, 1}, DDim{}}) {
-    ExpectError(ErrorCode::kInvalidArgument, "array_write.shape",
-                {"array_write", "input X is"}, [&] {
-                  RunOp("array_write",
-                        {{"Array", array},
-                         {"X", Pairs(dims, std::vector<float>(dims.numel()))},
-                         {"I", Number(0)}},
-                        kThree);
-                });
-  }
-  ExpectError(ErrorCode::kInvalidArgument, "array.capacity",
-              {"capacity = 4", "room for 3"}, [&] {
-                RunOp("array_read", {{"Array", array}, {"I", Number(0)}},
-                      {{"capacity", int64_t{4}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "array_write.nothing",
-              {"Array and X"}, [&] {
-                RunOp("array_write", {{"I", Number(0)}}, kThree);
-              });
-}
-
 }  // namespace
 }  // namespace sluice
 

@@ -1,9 +1,7 @@
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/executor.h"
@@ -12,8 +10,6 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
-using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 
 const Tensor kValues = Tensor::FromVector<float>({2}, {-1, 7});
@@ -49,32 +45,6 @@ TEST(OneHot, TakesItsDepthFromAFeed) {
     want[1] = 7;
     EXPECT_EQ(executor.Run(program, feeds, {out})[0].ToVector<float>(), want);
   }
-}
-
-TEST(OneHot, RefusesWhatMakesNoRows) {
-  for (const int64_t axis :
-       {int64_t{3}, int64_t{-4}, std::numeric_limits<int64_t>::min()}) {
-    ExpectError(ErrorCode::kInvalidArgument, "one_hot.axis",
-                {"one_hot", "axis = ", "[2, 3]", "-3 to 2"}, [&] {
-                  InferOpShapes("one_hot", {{"X", {2, 3}}, {"Values", {2}}},
-                                {{"depth", int64_t{4}}, {"axis", axis}});
-                });
-  }
-  ExpectError(ErrorCode::kInvalidArgument, "one_hot.rank",
-              {"one_hot", "rank 8", "at most 7"}, [] {
-                InferOpShapes(
-                    "one_hot",
-                    {{"X", {1, 1, 1, 1, 1, 1, 1, 1}}, {"Values", {2}}},
-                    {{"depth", int64_t{4}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"one_hot", "Values"}, [] {
-                InferOpShapes("one_hot", {{"X", {2, 3}}, {"Values", {3}}},
-                              {{"depth", int64_t{4}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-              {"one_hot", "depth"},
-              [] { OneHot(Tensor::FromVector<int64_t>({1}, {0}), -1); });
 }
 
 }  // namespace

@@ -1,54 +1,6 @@
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-namespace sluice {
-namespace {
-
-using ::sluice::testing::ExpectError;
-using ::sluice::testing::InferOpShapes;
-
-void Infer(const DDim& indices, const DDim& label) {
-  InferOpShapes("accuracy", {{"Indices", indices}, {"Label", label}});
-}
-
-TEST(AccuracyTest, RefusesNoRows) {
-  ExpectError(ErrorCode::kInvalidArgument, "accuracy.empty",
-              {"accuracy", "Label [0, 1] has no rows"}, [] {
-                Infer({0, 1}, {0, 1});
-              });
-}
-
-TEST(AccuracyTest, RefusesMoreRowsThanItCanCount) {
-  constexpr int64_t kRows = int64_t{1} << 31;
-  ExpectError(ErrorCode::kInvalidArgument, "accuracy.too_many",
-              {"Label [2147483648]"}, [] {
-                Infer({kRows, 1}, {kRows});
-              });
-}
-
-TEST(AccuracyTest, RefusesShapesThatDoNotFit) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"Indices", "Label", "3", "4"}, [] {
-                Infer({3, 1}, {4});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.value", {"Label", "2"},
-              [] {
-                Infer({3, 1}, {3, 2});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
-              {"Label", "[3, 1, 1]"}, [] {
-                Infer({3, 1}, {3, 1, 1});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
-              {"Indices", "[3]"}, [] { Infer({3}, {3}); });
-}
-
-}  // namespace
-}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {

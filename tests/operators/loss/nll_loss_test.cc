@@ -1,57 +1,6 @@
-#include <limits>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
-
-namespace sluice {
-namespace {
-
-using ::sluice::testing::ExpectError;
-using ::sluice::testing::InferOpShapes;
-using Floats = std::vector<float>;
-
-TEST(NllLoss, RefusesALabelThatIsNoClass) {
-  for (const int64_t bad :
-       {int64_t{2}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
-    ExpectError(ErrorCode::kOutOfRange, "nll_loss.label",
-                {"nll_loss", "Label", std::to_string(bad), "element 1",
-                 "0 to 1", "ignore_index = -100"},
-                [&] {
-                  RunOp(
-                      "nll_loss",
-                      {{"X", Tensor::FromVector<float>({2, 2}, Floats(4, 0))},
-                       {"Label", Tensor::FromVector<int64_t>({2}, {0, bad})}});
-                });
-  }
-}
-
-TEST(NllLoss, RefusesShapesThatDoNotFit) {
-  ExpectError(
-      ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-      {"nll_loss", "Label"}, [] {
-        InferOpShapes("nll_loss", {{"X", {3, 2, 5}}, {"Label", {3, 4}}});
-      });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"nll_loss", "Weight"}, [] {
-                InferOpShapes("nll_loss",
-                              {{"X", {3, 2}}, {"Label", {3}}, {"Weight", {3}}});
-              });
-}
-
-TEST(NllLoss, RefusesAnAxisThatIsNoDim) {
-  ExpectError(ErrorCode::kInvalidArgument, "nll_loss.axis",
-              {"axis = 1", "[3]", "-1 to 0"}, [] {
-                InferOpShapes("nll_loss", {{"X", {3}}, {"Label", {}}});
-              });
-}
-
-}  // namespace
-}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {

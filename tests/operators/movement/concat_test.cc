@@ -1,18 +1,13 @@
-#include <limits>
 #include <vector>
 
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
-
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 
 TEST(Concat, InfersWhatIsKnown) {
   EXPECT_EQ(InferOpShapes("concat", {{"X", {-1, 2}}, {"X", {3, 2}}}).at("Out"),
@@ -22,42 +17,6 @@ TEST(Concat, InfersWhatIsKnown) {
   EXPECT_EQ(InferOpShapes("concat", {{"X", DDim::UnknownRank()}, {"X", {3, 2}}})
                 .at("Out"),
             DDim({-1, 2}));
-}
-
-TEST(Concat, RefusesAnAxisThatXDoesNotHave) {
-  for (const int64_t axis : {int64_t{2}, int64_t{-3}, kMin}) {
-    ExpectError(ErrorCode::kInvalidArgument, "concat.axis",
-                {"concat", "X [3, 2]", "from -2 to 1"}, [&] {
-                  InferOpShapes("concat", {{"X", {3, 2}}}, {{"axis", axis}});
-                });
-  }
-  ExpectError(ErrorCode::kInvalidArgument, "concat.axis", {"concat", "[]"}, [] {
-    InferOpShapes("concat", {{"X", {}}});
-  });
-}
-
-TEST(Concat, RefusesOtherShapes) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"concat", "2 and 3"}, [] {
-                InferOpShapes("concat", {{"X", {3, 2}}, {"X", {3, 3}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_rank",
-              {"concat", "X[1]"}, [] {
-                InferOpShapes("concat", {{"X", {3, 2}}, {"X", {3}}});
-              });
-  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-  ExpectError(ErrorCode::kInvalidArgument, "concat.overflow",
-              {"concat", "dim 0"}, [] {
-                InferOpShapes("concat", {{"X", {kMax}}, {"X", {1}}});
-              });
-}
-
-TEST(ConcatGrad, RefusesAnIndexPastTheEnd) {
-  ExpectError(ErrorCode::kInvalidArgument, "concat_grad.index",
-              {"concat_grad", "index = 1", "less than 1"}, [] {
-                InferOpShapes("concat_grad", {{"X", {3}}, {"Out@GRAD", {3}}},
-                              {{"index", int64_t{1}}});
-              });
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -30,14 +28,6 @@ TEST(Trilu, KeepsATriangle) {
   EXPECT_EQ(Triangle(true, kMax), TriluNumbers(6, 0));
   EXPECT_EQ(Triangle(false, kMin), TriluNumbers(6, 0));
   EXPECT_EQ(Triangle(false, kMax), (TriluNumbers{1, 2, 3, 4, 5, 6}));
-}
-
-TEST(Trilu, RefusesWhatIsNoMatrix) {
-  ::sluice::testing::ExpectError(
-      ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-      {"trilu", "X", "[3]"}, [] {
-        ::sluice::testing::InferOpShapes("trilu", {{"X", {3}}});
-      });
 }
 
 }  // namespace

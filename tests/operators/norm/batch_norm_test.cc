@@ -6,7 +6,6 @@
 
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -14,7 +13,6 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
 Tensor Row(const std::vector<float>& values) {
@@ -105,32 +103,6 @@ TEST(BatchNorm, InfersTheChannels) {
                                          {"Variance", {-1}}})
                 .at("SavedMean"),
             DDim({8}));
-}
-
-TEST(BatchNorm, RefusesStatisticsOfAnotherLength) {
-  for (const char* wrong : {"Scale", "Bias", "Mean", "Variance"}) {
-    ExpectError(
-        ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-        {"batch_norm", wrong, "[3]"}, [&] {
-          std::vector<std::pair<std::string, Tensor>> inputs = {
-              {"X", Tensor::FromVector<float>({1, 2}, {1, 2})}};
-          for (const char* name : {"Scale", "Bias", "Mean", "Variance"}) {
-            inputs.emplace_back(name,
-                                name == wrong ? Row({1, 1, 1}) : Row({1, 1}));
-          }
-          RunOp("batch_norm", inputs);
-        });
-  }
-}
-
-TEST(BatchNorm, RefusesBadAttributes) {
-  const Tensor x = Tensor::FromVector<float>({1, 1}, {1});
-  for (const char* name : {"epsilon", "momentum"}) {
-    ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-                {"batch_norm", name}, [&] {
-                  BatchNorm(x, {{name, -0.5}});
-                });
-  }
 }
 
 }  // namespace

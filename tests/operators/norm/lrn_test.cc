@@ -1,18 +1,13 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
 
 namespace sluice {
 namespace {
-
-using ::sluice::testing::ExpectError;
-using ::sluice::testing::InferOpShapes;
 
 // k = 0, alpha = n and beta = 1: each element by the squares around it.
 TEST(Lrn, SumsTheSquaresOfTheWindow) {
@@ -29,22 +24,6 @@ TEST(Lrn, SumsTheSquaresOfTheWindow) {
   EXPECT_EQ(run(2), (std::vector<double>{1.0 / 5, 2.0 / 20, 4.0 / 80,  //
                                          8.0 / 64}));
   EXPECT_EQ(run(int64_t{1} << 62), run(1000));
-}
-
-TEST(Lrn, RefusesWindowsOfNothingAndScalars) {
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-              {"lrn", "n", "0"}, [] {
-                InferOpShapes("lrn", {{"X", {1, 2}}}, {{"n", int64_t{0}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"lrn", "X", "[3]"}, [] {
-                InferOpShapes("lrn", {{"X", {3}}});
-              });
-  ExpectError(
-      ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-      {"lrn_grad", "Out@GRAD", "3", "4"}, [] {
-        InferOpShapes("lrn_grad", {{"X", {1, 3}}, {"Out@GRAD", {1, 4}}});
-      });
 }
 
 }  // namespace

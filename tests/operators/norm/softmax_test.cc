@@ -3,17 +3,13 @@
 #include <vector>
 
 #include "tests/operators/harness/harness.h"
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
 
 namespace sluice {
 namespace {
-
-using ::sluice::testing::ExpectError;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -76,19 +72,6 @@ TEST(LogSoftmax, NanAndInfinityMakeAllNan) {
       }
     }
   }
-}
-
-TEST(Softmax, RefusesAnAxisOutOfRange) {
-  for (const int64_t axis :
-       {int64_t{3}, int64_t{-4}, std::numeric_limits<int64_t>::min()}) {
-    ExpectError(ErrorCode::kInvalidArgument, "softmax.axis",
-                {"softmax", "axis = ", "[1, 1, 1]", "-3 to 2"},
-                [&] { Softmax({1}, axis); });
-  }
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
-              {"softmax", "X"}, [] {
-                RunOp("softmax", {{"X", Tensor::FromVector<float>({}, {1})}});
-              });
 }
 
 }  // namespace

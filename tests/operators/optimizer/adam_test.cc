@@ -2,46 +2,9 @@
 
 #include "tests/operators/harness/op_case.h"
 #include "tests/operators/optimizer/optimizer_examples.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
 
 namespace sluice::testing {
 namespace {
-
-auto RunAdam(const Tensor& param,
-             const Tensor& grad,
-             const AttributeMap& attributes = {}) {
-  const auto d = DType::kFloat64;
-  return RunOp("adam",
-               {{"Param", param},
-                {"Grad", grad},
-                {"Moment1", One(d, 0)},
-                {"Moment2", One(d, 0)},
-                {"Beta1Pow", One(d, 0.9)},
-                {"Beta2Pow", One(d, 0.999)},
-                {"LearningRate", One(d, 0.01)}},
-               attributes);
-}
-
-TEST(Adam, RefusesWhatCannotBe) {
-  const auto d = DType::kFloat64;
-  const Tensor one = One(d, 1);
-  for (const double beta : {1.0, -0.5, std::nan("")}) {
-    ExpectError(ErrorCode::kInvalidArgument, "optimizer.setting",
-                {"adam", "beta2"}, [&] {
-                  RunAdam(one, one, {{"beta2", beta}});
-                });
-  }
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit", {"epsilon"},
-              [&] {
-                RunAdam(one, one, {{"epsilon", -1.0}});
-              });
-  const Tensor two = Tensor::FromVector<double>({2}, {1, 2});
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"adam", "Moment1", "[1]"}, [&] { RunAdam(two, two); });
-}
 
 std::vector<OpExample> AdamExamples(ExampleMaker& make) {
   std::vector<OpExample> examples =

@@ -1,30 +1,8 @@
 #include "tests/operators/harness/op_case.h"
 #include "tests/operators/optimizer/optimizer_examples.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
 
 namespace sluice::testing {
 namespace {
-
-TEST(Momentum, RefusesOtherShapesAndMethods) {
-  const auto d = DType::kFloat64;
-  const auto run = [&](const Tensor& velocity, const std::string& method) {
-    RunOp("momentum",
-          {{"Param", One(d, 1)},
-           {"Grad", One(d, 1)},
-           {"Velocity", velocity},
-           {"LearningRate", One(d, 1)}},
-          {{"mu", 0.9}, {"regularization_method", method}});
-  };
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"momentum", "Velocity", "[2]"}, [&] {
-                run(Tensor::FromVector<double>({2}, {0, 0}), "");
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_choice",
-              {"momentum", "l2_decay", "l3"}, [&] { run(One(d, 0), "l3"); });
-}
 
 std::vector<OpExample> MomentumExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

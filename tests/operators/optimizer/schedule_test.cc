@@ -3,47 +3,12 @@
 #include <vector>
 
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
 
 namespace sluice::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<double>;
-
-std::vector<double> Rates(const char* op,
-                          const Ints& steps,
-                          AttributeMap attributes) {
-  attributes["dtype"] = DType::kFloat64;
-  const auto count = static_cast<int64_t>(steps.size());
-  return RunOp(op, {{"Step", Tensor::FromVector<int64_t>({count}, steps)}},
-               attributes)["Out"]
-      .ToVector<double>();
-}
-
-TEST(Schedules, RefuseWhatCannotBe) {
-  ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-              {"exponential_decay", "decay_steps", "at least 1"}, [] {
-                Rates("exponential_decay", {0},
-                      {{"learning_rate", 1.0},
-                       {"decay_steps", int64_t{0}},
-                       {"decay_rate", 0.5}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "schedule.values",
-              {"piecewise_decay", "2 rates", "2 boundaries"}, [] {
-                Rates("piecewise_decay", {0},
-                      {{"boundaries", Ints{3, 7}}, {"values", Floats{1, 2}}});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "schedule.boundaries",
-              {"piecewise_decay", "ascending, got [7, 3]"}, [] {
-                Rates(
-                    "piecewise_decay", {0},
-                    {{"boundaries", Ints{7, 3}}, {"values", Floats{1, 2, 3}}});
-              });
-}
 
 std::vector<OpExample> Steps(ExampleMaker& make, AttributeMap attributes) {
   attributes["dtype"] = make.dtype();

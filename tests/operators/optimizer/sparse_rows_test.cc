@@ -2,10 +2,6 @@
 #include <vector>
 
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
 
 namespace sluice::testing {
 namespace {
@@ -14,41 +10,6 @@ using Rows = std::vector<int64_t>;
 
 Tensor RowNumbers(const Rows& rows) {
   return Tensor::FromVector<int64_t>({static_cast<int64_t>(rows.size())}, rows);
-}
-
-const Tensor kThree = Tensor::FromVector<float>({3, 2}, {1, 2, 3, 4, 5, 6});
-const Tensor kLike = Tensor::FromVector<float>({2, 2}, {0, 0, 0, 0});
-
-TEST(SparseRows, RefuseRowsOutside) {
-  for (const int64_t row : {-2, 2}) {
-    ExpectError(ErrorCode::kOutOfRange, "rows_to_dense.row_range",
-                {"Rows [3]", std::to_string(row) + " as element 1", "0 to 1"},
-                [&] {
-                  RunOp("rows_to_dense", {{"X", kThree},
-                                          {"Rows", RowNumbers({0, row, 1})},
-                                          {"Like", kLike}});
-                });
-  }
-  ExpectError(
-      ErrorCode::kOutOfRange, "merge_rows.row_range",
-      {"Rows [3]", "-2 as element 2"}, [] {
-        RunOp("merge_rows", {{"X", kThree}, {"Rows", RowNumbers({0, 9, -2})}});
-      });
-}
-
-TEST(SparseRows, RefuseAnotherNumberOfRowsAndAnotherWidth) {
-  ExpectError(
-      ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-      {"merge_rows", "Rows"}, [] {
-        RunOp("merge_rows", {{"X", kThree}, {"Rows", RowNumbers({0, 1})}});
-      });
-  ExpectError(ErrorCode::kInvalidArgument, "sparse_rows.sizes",
-              {"rows_to_dense", "X [3, 2]", "Like [1, 1]"}, [] {
-                RunOp("rows_to_dense",
-                      {{"X", kThree},
-                       {"Rows", RowNumbers({0, 1, 1})},
-                       {"Like", Tensor::FromVector<float>({1, 1}, {0})}});
-              });
 }
 
 std::vector<OpExample> MergeRowsExamples(ExampleMaker& make) {

@@ -4,43 +4,15 @@
 
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 namespace sluice {
 namespace {
 
-using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
 AttributeMap Groups(int64_t groups) {
   return {{"groups", groups}};
-}
-
-TEST(MaxOutTest, RefusesGroupsThatDoNotDivide) {
-  ExpectError(ErrorCode::kInvalidArgument, "maxout.groups",
-              {"maxout: groups = 3 does not divide the 4 channels of input X",
-               "[1, 4, 2, 2]"},
-              [] {
-                InferOpShapes("maxout", {{"X", {1, 4, 2, 2}}}, Groups(3));
-              });
-}
-
-TEST(MaxOutTest, RefusesGroupsBelow1) {
-  for (int64_t groups : {0, -1}) {
-    ExpectError(
-        ErrorCode::kInvalidArgument, "op.attribute_limit",
-        {"maxout", "groups", "at least 1"}, [&] {
-          InferOpShapes("maxout", {{"X", {1, 4, 2, 2}}}, Groups(groups));
-        });
-  }
-}
-
-TEST(MaxOutTest, RefusesAnotherRank) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
-              {"maxout", "X", "[4, 2, 2]"}, [] {
-                InferOpShapes("maxout", {{"X", {4, 2, 2}}}, Groups(2));
-              });
 }
 
 TEST(MaxOutTest, InfersWhatIsKnown) {
@@ -50,15 +22,6 @@ TEST(MaxOutTest, InfersWhatIsKnown) {
   EXPECT_EQ(infer({-1, 4, -1, 3}), DDim({-1, 2, -1, 3}));
   EXPECT_EQ(infer({1, -1, 2, 2}), DDim({1, -1, 2, 2}));
   EXPECT_EQ(infer(DDim::UnknownRank()), DDim({-1, -1, -1, -1}));
-}
-
-TEST(MaxOutGradTest, RefusesAGradientOfAnotherShape) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"maxout_grad", "Out@GRAD"}, [] {
-                InferOpShapes("maxout_grad",
-                              {{"X", {1, 4, 1, 1}}, {"Out@GRAD", {1, 4, 1, 1}}},
-                              Groups(2));
-              });
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -14,12 +12,9 @@
 namespace sluice {
 namespace {
 
-using testing::ExpectError;
 using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<float>;
-
-constexpr int64_t kPool3dMax = std::numeric_limits<int64_t>::max();
 
 Tensor Line(const Floats& x) {
   return Tensor::FromVector({1, 1, 1, 1, static_cast<int64_t>(x.size())}, x);
@@ -49,36 +44,6 @@ TEST(Pool3d, MaskIsWhereTheFirstMaximumIs) {
             {{"ksize", Ints{1, 2, 2}}, {"pooling_type", std::string("max")}},
             {.outputs = {"Mask"}})["Mask"];
   EXPECT_EQ(mask.ToVector<int64_t>(), (Ints{1, 1, 7, 7}));
-}
-
-void ExpectPool3dRefused(const std::string& check_id,
-                         std::initializer_list<std::string_view> words,
-                         const DDim& x,
-                         const AttributeMap& attributes) {
-  ExpectError(ErrorCode::kInvalidArgument, check_id, words, [&] {
-    InferOpShapes("pool3d", {{"X", x}}, attributes);
-  });
-}
-
-TEST(Pool3d, RefusesWindowsThatCannotBe) {
-  const DDim x = {1, 1, 4, 4, 4};
-  const Ints two = {2, 2, 2};
-  ExpectPool3dRefused("pool3d.ksize", {"pool3d", "ksize[1] = 0"}, x,
-                      {{"ksize", Ints{2, 0, 2}}});
-  ExpectPool3dRefused("pool3d.empty", {"height", "[1, 1, 4, 0, 4]"},
-                      {1, 1, 4, 0, 4},
-                      {{"ksize", two}, {"paddings", Ints{1, 1, 1}}});
-  ExpectPool3dRefused("window.dilation", {"dilations[2] = 0"}, x,
-                      {{"ksize", two}, {"dilations", Ints{1, 1, 0}}});
-  ExpectPool3dRefused("window.pair", {"ksize has 2 entries", "depth"}, x,
-                      {{"ksize", Ints{2, 2}}});
-  ExpectPool3dRefused("window.paddings", {"4 entries", "front"}, x,
-                      {{"ksize", two}, {"paddings", Ints{1, 1, 1, 1}}});
-  ExpectPool3dRefused("window.too_large", {"depth", "5 with dilation 4"}, x,
-                      {{"ksize", two}, {"dilations", Ints{4, 1, 1}}});
-  ExpectPool3dRefused(
-      "window.overflow", {"width"}, x,
-      {{"ksize", Ints{1, 1, 3}}, {"dilations", Ints{1, 1, kPool3dMax}}});
 }
 
 TEST(Pool3d, InfersShapes) {

@@ -79,29 +79,6 @@ TEST(BeamSearch, KeepsWhatEndedUntilAllOfASourceDid) {
   EXPECT_EQ(ended["OutOffsets"].ToVector<int64_t>(), (Ints{0, 0, 0}));
 }
 
-TEST(BeamSearch, RefusesOffsetsAndShapesThatDoNotFit) {
-  const auto run = [](const Tensor& scores, const Tensor& offsets) {
-    RunOp("beam_search",
-          {{"PreIds", Tokens({1, 2})},
-           {"PreScores", Numbers({0, 0})},
-           {"Scores", scores},
-           {"Offsets", offsets}},
-          kTwoBeams);
-  };
-  const Tensor four = Numbers({1, 2, 3, 4}, 2);
-  ExpectError(ErrorCode::kInvalidArgument, "beam_search.rows",
-              {"beam_search", "PreIds", "[1, 1]"}, [&] {
-                run(Numbers({1, 2}, 2), OffsetsTensor({1}));
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "sequences.end",
-              {"beam_search", "end at 3", "2 rows"},
-              [&] { run(four, OffsetsTensor({3})); });
-  ExpectError(ErrorCode::kInvalidArgument, "sequences.fall", {"beam_search"},
-              [&] {
-                run(four, Tensor::FromVector<int64_t>({3}, {0, 2, 1}));
-              });
-}
-
 // Two steps of one source: row 0 of step 1 goes on from row 1 of step 0.
 testing::OpExample Steps(const Ints& offsets) {
   return {

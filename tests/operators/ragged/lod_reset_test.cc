@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "tests/operators/ragged/ragged_examples.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/program/ragged_rows.h"
@@ -13,15 +12,6 @@ namespace {
 
 Tensor FourRows() {
   return Tensor::FromVector<float>({4, 1}, {1, 2, 3, 4});
-}
-
-TEST(LodReset, RefusesOffsetsThatEndElsewhere) {
-  testing::ExpectError(
-      ErrorCode::kInvalidArgument, "lod_reset.end",
-      {"lod_reset", "end at 3", "4 rows"}, [&] {
-        RunOp("lod_reset",
-              {{"X", FourRows()}, {"Offsets", testing::OffsetsTensor({3})}});
-      });
 }
 
 TEST(LodReset, EndsWhereTheTrueRowsDo) {

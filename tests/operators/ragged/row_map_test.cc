@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "tests/operators/ragged/ragged_examples.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -13,7 +12,6 @@ namespace sluice {
 namespace {
 
 using Floats = std::vector<float>;
-using Int64s = std::vector<int64_t>;
 
 Tensor Column(const Floats& values) {
   return Tensor::FromVector<float>({static_cast<int64_t>(values.size()), 1},
@@ -35,40 +33,6 @@ TEST(RowMap, IgnoresTheGradientOfPadding) {
                     {"Out@GRAD", nan}},
                    {}, {.outputs = {"X@GRAD"}});
   EXPECT_EQ(got["X@GRAD"].ToVector<float>(), (Floats{2, 1, 0}));
-}
-
-TEST(SequenceRows, RefusesFewerRowsThanTheSequencesHave) {
-  const auto run = [] {
-    RunOp("sequence_rows",
-          {{"X", Column({1, 2, 3, 4})},
-           {"Offsets", testing::OffsetsTensor({1, 2})}},
-          {{"rows", int64_t{2}}});
-  };
-  testing::ExpectError(ErrorCode::kInvalidArgument, "sequence_rows.rows",
-                       {"rows = 2", "have 3 by Offsets"}, run);
-}
-
-TEST(RowMap, RefusesOffsetsThatFallStartLateOrEndPastTheRows) {
-  const auto run = [](const Int64s& offsets) {
-    RunOp("sequence_reverse",
-          {{"X", Column({1, 2, 3})},
-           {"Offsets", Tensor::FromVector<int64_t>(
-                           {static_cast<int64_t>(offsets.size())}, offsets)}});
-  };
-  testing::ExpectError(ErrorCode::kInvalidArgument, "sequences.start",
-                       {"sequence_reverse", "start at 0, got 1"}, [&] {
-                         run({1, 3});
-                       });
-  testing::ExpectError(ErrorCode::kInvalidArgument, "sequences.fall",
-                       {"Offsets[1] = 3, Offsets[2] = 2"}, [&] {
-                         run({0, 3, 2});
-                       });
-  testing::ExpectError(ErrorCode::kInvalidArgument, "sequences.end",
-                       {"end at 4", "3 rows"}, [&] {
-                         run({0, 4});
-                       });
-  testing::ExpectError(ErrorCode::kInvalidArgument, "ragged.no_first_offset",
-                       {"Offsets"}, [&] { run({}); });
 }
 
 }  // namespace

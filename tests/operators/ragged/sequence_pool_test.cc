@@ -1,9 +1,6 @@
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tests/operators/ragged/ragged_examples.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -21,16 +18,6 @@ TEST(SequencePool, TakesNaNForTheMaximum) {
   EXPECT_EQ(got.at("Out").ToVector<float>()[1], -1);
   EXPECT_EQ(got.at("MaxIndex").ToVector<int64_t>(),
             (std::vector<int64_t>{1, -1}));
-}
-
-TEST(SequencePool, RefusesTheMeanOfIntegers) {
-  const Tensor x = Tensor::FromVector<int64_t>({2, 1}, {1, 2});
-  testing::ExpectError(
-      ErrorCode::kInvalidArgument, "sequence_pool.integers",
-      {"sequence_pool", "AVERAGE", "int64"}, [&] {
-        RunOp("sequence_pool",
-              {{"X", x}, {"Offsets", testing::OffsetsTensor({2})}});
-      });
 }
 
 TEST(SequenceReduce, LeavesPaddingOut) {

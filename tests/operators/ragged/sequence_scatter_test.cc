@@ -1,28 +1,4 @@
 #include "tests/operators/ragged/ragged_examples.h"
-#include "tests/testing/expect_error.h"
-#include <gtest/gtest.h>
-
-#include "sluice/framework/run/run_op.h"
-
-namespace sluice {
-namespace {
-
-TEST(SequenceScatter, RefusesColumnsThatAreNone) {
-  for (const int64_t bad : {int64_t{-1}, int64_t{3}}) {
-    testing::ExpectError(
-        ErrorCode::kOutOfRange, "sequence_scatter.id",
-        {"Ids[0] = " + std::to_string(bad), "0 to 2"}, [&] {
-          RunOp("sequence_scatter",
-                {{"X", Tensor::FromVector<float>({1, 3}, {0, 0, 0})},
-                 {"Ids", Tensor::FromVector<int64_t>({1, 1}, {bad})},
-                 {"Offsets", testing::OffsetsTensor({1})},
-                 {"Updates", Tensor::FromVector<float>({1, 1}, {1})}});
-        });
-  }
-}
-
-}  // namespace
-}  // namespace sluice
 
 namespace sluice::testing {
 namespace {

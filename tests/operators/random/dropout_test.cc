@@ -3,15 +3,12 @@
 
 #include "tests/operators/harness/op_case.h"
 #include "tests/operators/random/random_reference.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
 
 namespace sluice {
 namespace {
-
-using ::sluice::testing::ExpectError;
 
 std::vector<float> Dropout(const std::vector<float>& x,
                            const AttributeMap& attributes) {
@@ -48,24 +45,6 @@ TEST(Dropout, KeepsAllWhenTesting) {
                              {"dropout_implementation",
                               std::string("downgrade_in_infer")}}),
             (std::vector<float>{0.75, 1.5}));
-}
-
-TEST(Dropout, RefusesProbabilitiesOutOfRange) {
-  for (const double probability : {-0.1, 1.1}) {
-    ExpectError(ErrorCode::kInvalidArgument, "op.attribute_limit",
-                {"dropout", "dropout_prob"}, [&] {
-                  Dropout({1}, {{"dropout_prob", probability}});
-                });
-  }
-}
-
-TEST(DropoutGrad, RefusesAMaskOfAnotherShape) {
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"dropout_grad", "Mask"}, [] {
-                RunOp("dropout_grad",
-                      {{"Mask", Tensor::FromVector<uint8_t>({1}, {1})},
-                       {"Out@GRAD", Tensor::FromVector<float>({2}, {1, 1})}});
-              });
 }
 
 }  // namespace

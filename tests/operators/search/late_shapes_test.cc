@@ -72,15 +72,6 @@ TEST(Compress, TakesSlices) {
   }
 }
 
-TEST(Compress, TheGradientOfAnotherConditionIsRefused) {
-  ExpectError(ErrorCode::kInvalidArgument, "compress_grad.shape",
-              {"compress_grad", "Out@GRAD is [2]", "expected [1]"}, [] {
-                RunOp("compress_grad", {{"X", F({3}, {1, 2, 3})},
-                                        {"Condition", Flags({0, 1, 0})},
-                                        {"Out@GRAD", F({2}, {1, 1})}});
-              });
-}
-
 TEST(Unique, TellsElementsApart) {
   const Tensor x = F({6}, {2, kNaN, 1, 2, kNaN, 1});
   auto out = RunOp("unique", {{"X", x}}, {},

@@ -6,7 +6,6 @@
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
 #include "tests/operators/sequence/mask_examples.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -14,7 +13,6 @@
 namespace sluice {
 namespace {
 
-using testing::ExpectError;
 using testing::InferOpShapes;
 
 std::map<std::string, Tensor> Average(const Tensor& embedding,
@@ -118,49 +116,6 @@ TEST(AverageEmbeddingMask, InfersUnknownShapes) {
       DDim({4, 5, 16}));
 }
 
-TEST(AverageEmbeddingMask, RefusesShapesThatDoNotBelongTogether) {
-  const auto image = SmallImage<float>();
-  const auto refused = [&](std::string_view check, const DDim& dims,
-                           std::initializer_list<std::string_view> texts) {
-    const std::vector<int32_t> zeros(dims.numel(), 0);
-    const auto mask = Tensor::FromVector(dims, zeros);
-    ExpectError(ErrorCode::kInvalidArgument, check, texts,
-                [&] { Average(image, mask); });
-  };
-  refused("infer_shape.merge_dim", {2, 1, 2, 2},
-          {"average_embedding_mask", "dim 0", "Embedding", "Mask", "1 and 2"});
-  refused("infer_shape.merge_dim", {1, 1, 5, 2},
-          {"average_embedding_mask", "dim 1", "dim 2", "2 and 5"});
-  refused("infer_shape.value", {1, 1, 2, 3},
-          {"average_embedding_mask", "dim 3", "Mask", "must be 2, got 3"});
-  refused("infer_shape.rank", {1, 2, 2}, {"Mask", "rank 4"});
-}
-
-template <typename S>
-void ExpectRefused(std::string_view check,
-                   const std::vector<S>& runs,
-                   std::initializer_list<std::string_view> texts) {
-  const auto mask = Tensor::FromVector<S>({1, 2, 2, 2}, runs);
-  ExpectError(ErrorCode::kOutOfRange, check, texts,
-              [&] { Average(SmallImage<float>(), mask); });
-}
-
-TEST(AverageEmbeddingMask, RefusesRunsOutsideOfY) {
-  ExpectRefused<int32_t>(
-      "embedding_mask.start_past_end", {0, 1, 0, 1, 0, 1, 2, 1},
-      {"average_embedding_mask: ", "Mask[0, 1, 1]", "[2, 1)"});
-  ExpectRefused<int64_t>("embedding_mask.negative_start",
-                         {0, 1, -1, 1, 0, 1, 0, 1}, {"Mask[0, 0, 1]", "-1"});
-  ExpectRefused<int64_t>("embedding_mask.end_past_y", {0, 1, 0, 4, 0, 1, 0, 1},
-                         {"Mask[0, 0, 1]", "[0, 4)", "3"});
-  // An empty run must also be within Y.
-  ExpectRefused<int32_t>("embedding_mask.end_past_y", {0, 1, 0, 1, 0, 1, 9, 9},
-                         {"Mask[0, 1, 1]"});
-  ExpectRefused<int64_t>("embedding_mask.end_past_y",
-                         {0, 1, 0, 1, 0, 1, 0, int64_t{1} << 40},
-                         {"1099511627776"});
-}
-
 // Pixels (0, 0) and (0, 1) are in the first mask, (0, 1) in the second; the
 // third is empty.
 TEST(AverageEmbeddingMaskGrad, SharesOutAmongThePixelsOfEachMask) {
@@ -182,23 +137,6 @@ TEST(AverageEmbeddingMaskGrad, SharesOutAmongThePixelsOfEachMask) {
   for (size_t i = 0; i < with_nan.size(); ++i) {
     EXPECT_EQ(std::isnan(with_nan[i]), i == 0 || i == 2) << i;
   }
-}
-
-TEST(AverageEmbeddingMaskGrad, RefusesWhatTheForwardOpRefuses) {
-  const auto refused = [](ErrorCode code, std::string_view check,
-                          const DDim& grad, int64_t end) {
-    const std::vector<float> values(static_cast<size_t>(grad.numel()), 1);
-    ExpectError(code, check, {"average_embedding_mask_grad"}, [&] {
-      RunOp(
-          "average_embedding_mask_grad",
-          {{"Embedding", SmallImage<float>()},
-           {"Mask", Tensor::FromVector<int64_t>({1, 1, 2, 2}, {0, 1, 0, end})},
-           {"Out@GRAD", Tensor::FromVector(grad, values)}});
-    });
-  };
-  refused(ErrorCode::kOutOfRange, "embedding_mask.end_past_y", {1, 1, 2}, 4);
-  refused(ErrorCode::kInvalidArgument, "infer_shape.merge_dim", {1, 1, 3}, 1);
-  refused(ErrorCode::kInvalidArgument, "infer_shape.merge_dim", {1, 2, 2}, 1);
 }
 
 }  // namespace

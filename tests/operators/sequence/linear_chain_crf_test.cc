@@ -5,7 +5,6 @@
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
 #include "tests/operators/sequence/crf_paths.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -13,7 +12,6 @@
 namespace sluice {
 namespace {
 
-using testing::ExpectError;
 using testing::InferOpShapes;
 using Int64s = std::vector<int64_t>;
 using Floats = std::vector<float>;
@@ -64,72 +62,6 @@ TEST(LinearChainCrf, TakesAnyWeights) {
 Tensor Ones(const DDim& dims) {
   return Tensor::FromVector(dims,
                             Floats(static_cast<size_t>(dims.numel()), 1.0F));
-}
-
-void RunTwo(const Tensor& transition,
-            const Int64s& length,
-            const Int64s& label) {
-  RunOp("linear_chain_crf",
-        {{"Emission", Ones({2, 3, 2})},
-         {"Transition", transition},
-         {"Label", Tensor::FromVector<int64_t>({2, 3}, label)},
-         {"Length", Tensor::FromVector<int64_t>({2}, length)}});
-}
-
-TEST(LinearChainCrf, RefusesLengthsOutsideOfTheSequence) {
-  const Int64s label(6, 0);
-  for (const int64_t bad :
-       {int64_t{-1}, int64_t{4}, std::numeric_limits<int64_t>::min()}) {
-    ExpectError(
-        ErrorCode::kOutOfRange, "crf.length",
-        {"linear_chain_crf", "Length[1] = " + std::to_string(bad), "0 to 3"},
-        [&] {
-          RunTwo(Ones({4, 2}), {3, bad}, label);
-        });
-  }
-}
-
-TEST(LinearChainCrf, RefusesLabelsThatAreNoTags) {
-  for (const int64_t bad : {int64_t{2}, int64_t{-1}}) {
-    ExpectError(
-        ErrorCode::kOutOfRange, "crf.label",
-        {"linear_chain_crf", "Label[1, 0] = " + std::to_string(bad), "0 to 1"},
-        [&] {
-          RunTwo(Ones({4, 2}), {3, 1}, {0, 0, 0, bad, 0, 0});
-        });
-  }
-}
-
-TEST(LinearChainCrf, RefusesShapesThatDoNotFit) {
-  for (const DDim& wrong : {DDim{2, 2}, DDim{4, 3}, DDim{5, 2}}) {
-    ExpectError(ErrorCode::kInvalidArgument, "crf.transition",
-                {"linear_chain_crf", "Transition", "[4, 2]", ToString(wrong)},
-                [&] {
-                  RunTwo(Ones(wrong), {1, 1}, Int64s(6, 0));
-                });
-  }
-  const auto infer = [](const DDim& emission, const DDim& label,
-                        const DDim& length) {
-    InferOpShapes("linear_chain_crf", {{"Emission", emission},
-                                       {"Transition", {4, 2}},
-                                       {"Label", label},
-                                       {"Length", length}});
-  };
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"Label", "[2, 4]"}, [&] {
-                infer({2, 3, 2}, {2, 4}, {2});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"Length", "[3]"}, [&] {
-                infer({2, 3, 2}, {2, 3}, {3});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
-              {"Emission", "rank 3"}, [&] {
-                infer({6, 2}, {2, 3}, {2});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "crf.tags", {"[2, 3, 0]"}, [&] {
-    infer({2, 3, 0}, {2, 3}, {2});
-  });
 }
 
 TEST(LinearChainCrf, InfersUnknownShapes) {
