@@ -49,6 +49,8 @@ if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
   install(DIRECTORY examples/ DESTINATION examples ${component}
     FILES_MATCHING PATTERN "*.py" PATTERN "*.npy" PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY tests/operators/cases/ DESTINATION cases ${component}
+    FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
   install(DIRECTORY benchmarks/ DESTINATION benchmarks ${component}
     FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE
     PATTERN results EXCLUDE)

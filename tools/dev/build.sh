@@ -124,12 +124,10 @@ build() {
     clang) need clang libomp-dev ;;
     arm64) need "${arm64_packages[@]}" ;;
   esac
+  python_environment $([ $tests = OFF ] || echo report test)
   case $preset in
     dev | tsan | arm64) ;;
-    *)
-      python_environment $([ $tests = OFF ] || echo report test)
-      options+=(${DEMAND:+-DSLUICE_BUILD_PYTHON=ON})
-      ;;
+    *) options+=(${DEMAND:+-DSLUICE_BUILD_PYTHON=ON}) ;;
   esac
   need_onnx
   case $preset in

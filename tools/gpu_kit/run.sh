@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Tests and measures Sluice on this machine's GPU, or on the emulation where
-# there is none. Needs no compiler and no network, but Python 3.9 or newer (parts
-# 5 and 6 do more where one has NumPy).
+# Tests and measures Sluice on this machine's GPU, or on the emulation. Needs no
+# compiler and no network, but Python 3.9 or newer, with NumPy for parts 2, 5, 6.
 #
 #   run.sh [OPTIONS]                   --help lists them
 #   run.sh --exec gpu COMMAND...       a command of the log once more, with the
@@ -66,7 +65,7 @@ if [ "${1:-}" = --exec ]; then
       ;;
   esac
   export LD_LIBRARY_PATH=$kit/$2/lib:$kit/lib${found:+:$found}${before:+:$before}
-  export PYTHONPATH=$kit/python
+  export PYTHONPATH=$kit/python SLUICE_TEST_CASES=python3:$kit/cases
   shift 2
   exec "$@"
 fi

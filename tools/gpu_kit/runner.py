@@ -154,6 +154,7 @@ class Kit:
             **{k: v for k, v in os.environ.items() if k[:6] != "GTEST_"},
             "LD_LIBRARY_PATH": libraries,
             "PYTHONPATH": str(self.folder / "python"),
+            "SLUICE_TEST_CASES": f"{self.python or 'python3'}:{self.folder}/cases",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         limit = min(seconds, self.seconds_left())

@@ -1,7 +1,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -84,94 +83,3 @@ TEST(Array, DoesNotReadAnElementThatHadFewerRows) {
 
 }  // namespace
 }  // namespace sluice
-
-// The cases with which the harness tests every kernel.
-namespace sluice::testing {
-namespace {
-
-Tensor NumberOf(DType dtype, int64_t value) {
-  Array number(DDim{1});
-  number.values[0] = static_cast<double>(value);
-  return ToTensor(number, dtype);
-}
-
-DDim StackOf(int64_t capacity, const DDim& element) {
-  DDim dims = element;
-  dims.InsertDim(0, capacity);
-  return dims;
-}
-
-std::vector<OpExample> ArrayWriteExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  const auto add = [&](int64_t capacity, const DDim& element, int64_t number,
-                       DType dtype, bool has_array, bool has_x) {
-    OpExample& example = examples.emplace_back();
-    if (has_array) {
-      example.inputs.emplace_back("Array",
-                                  make.Values(StackOf(capacity, element)));
-    }
-    if (has_x) example.inputs.emplace_back("X", make.Values(element));
-    example.inputs.emplace_back("I", NumberOf(dtype, number));
-    example.attributes = {{"capacity", capacity}};
-  };
-  add(3, {2, 5}, 1, DType::kInt64, true, true);
-  add(1, {7}, 0, DType::kInt32, false, true);
-  add(5, {3}, 4, DType::kInt32, true, false);
-  add(2, {0, 3}, 1, DType::kInt64, true, true);
-  add(3, {}, 2, DType::kInt64, true, true);
-  add(3, {149, 331}, 0, DType::kInt64, true, true);
-  return examples;
-}
-
-Arrays ArrayWriteReference(const Arrays& in, const OpDesc& op) {
-  const auto capacity = GetAttr<int64_t>(op, "capacity");
-  Array out;
-  if (in.count("Array") > 0) {
-    out = in.at("Array");
-  } else {
-    out = Array(StackOf(capacity, in.at("X").dims));
-  }
-  const size_t size = out.values.size() / static_cast<size_t>(capacity);
-  const size_t first = static_cast<size_t>(in.at("I").values[0]) * size;
-  for (size_t k = 0; k < size; ++k) {
-    out.values[first + k] = in.count("X") > 0 ? in.at("X").values[k] : 0;
-  }
-  return {{"Out", out}};
-}
-
-std::vector<OpExample> ArrayReadExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  const auto add = [&](const DDim& array, int64_t number, int64_t length) {
-    OpExample& example = examples.emplace_back();
-    example.inputs = {{"Array", make.Values(array)}};
-    if (length > 0) {
-      example.inputs.emplace_back("Length", NumberOf(DType::kInt64, length));
-    }
-    example.inputs.emplace_back(
-        "I", NumberOf(length > 0 ? DType::kInt64 : DType::kInt32, number));
-    example.attributes = {{"capacity", array[0]}};
-  };
-  add({3, 2, 5}, 1, 2);
-  add({1, 7}, 0, 0);
-  add({4}, 3, 4);
-  add({2, 0}, 1, 2);
-  add({3, 149, 331}, 2, 3);
-  return examples;
-}
-
-Arrays ArrayReadReference(const Arrays& in, const OpDesc& /*op*/) {
-  const Array& array = in.at("Array");
-  Array out(array.dims.Subshape(1, array.dims.rank()));
-  const size_t size = out.values.size();
-  const size_t first = static_cast<size_t>(in.at("I").values[0]) * size;
-  for (size_t k = 0; k < size; ++k) {
-    out.values[k] = array.values[first + k];
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(array_write, ArrayWriteExamples, ArrayWriteReference);
-REGISTER_OP_CASE(array_read, ArrayReadExamples, ArrayReadReference);
-
-}  // namespace
-}  // namespace sluice::testing

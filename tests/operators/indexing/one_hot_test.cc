@@ -1,7 +1,9 @@
 #include <limits>
 #include <vector>
 
+#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/executor.h"
@@ -49,51 +51,3 @@ TEST(OneHot, TakesItsDepthFromAFeed) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> Examples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  const auto add = [&](const DDim& x, int64_t depth, int64_t axis) {
-    const DType dtype =
-        examples.size() % 2 == 0 ? DType::kInt64 : DType::kInt32;
-    examples.push_back({{{"X", make.Integers(dtype, x, -depth - 1, depth + 1)},
-                         {"Values", make.Values({2})}},
-                        {{"depth", depth}, {"axis", axis}}});
-  };
-  add({7}, 5, -1);
-  add({3, 5}, 4, 0);
-  add({3, 5}, 4, -2);
-  add({}, 3, 0);
-  add({1, 1}, 1, -1);
-  add({0, 3}, 4, 1);
-  add({4}, 0, -1);
-  add({301, 7}, 37, 1);
-  return examples;
-}
-
-Arrays Reference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  const auto depth = GetAttr<int64_t>(op, "depth");
-  auto axis = GetAttr<int64_t>(op, "axis");
-  if (axis < 0) axis += x.dims.rank() + 1;
-  DDim dims = x.dims;
-  dims.InsertDim(static_cast<int>(axis), depth);
-  Array out(dims);
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    std::vector<int64_t> index = out.IndexOf(static_cast<int64_t>(i));
-    const int64_t place = index[static_cast<size_t>(axis)];
-    index.erase(index.begin() + axis);
-    auto wanted = static_cast<int64_t>(x.values[x.Offset(index)]);
-    if (wanted < 0) wanted += depth;
-    out.values[i] = in.at("Values").values[wanted == place ? 1 : 0];
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(one_hot, Examples, Reference);
-
-}  // namespace
-}  // namespace sluice::testing

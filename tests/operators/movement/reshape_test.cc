@@ -2,6 +2,7 @@
 
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -44,63 +45,3 @@ TEST(ReshapeTest, InfersWhatIsKnown) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-using Ints = std::vector<int64_t>;
-
-std::vector<OpExample> ReshapeExamples(ExampleMaker& make) {
-  const auto example = [&](const DDim& dims, const Ints& shape) {
-    return OpExample{{{"X", make.Values(dims)}}, {{"shape", shape}}};
-  };
-  return {example({3, 4}, {2, 6}),     example({3, 4}, {-1}),
-          example({3, 5, 2}, {0, -1}), example({1}, {}),
-          example({}, {1, 1}),         example({0, 3}, {0, -1}),
-          example({0, 3}, {-1, 3}),    example({301, 150}, {150, 301})};
-}
-
-Arrays ReshapeReference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  Ints shape = GetAttr<Ints>(op, "shape");
-  int64_t rest = 1;  // elements of X beside the copied sizes
-  for (int axis = 0; axis < x.dims.rank(); ++axis) {
-    if (axis >= static_cast<int>(shape.size()) || shape[axis] != 0) {
-      rest *= x.dims[axis];
-    }
-  }
-  for (int64_t size : shape) {
-    if (size > 0) rest /= size;
-  }
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    if (shape[axis] < 0)
-      shape[axis] = rest;
-    else if (shape[axis] == 0)
-      shape[axis] = x.dims[static_cast<int>(axis)];
-  }
-  Array out{DDim(shape)};
-  out.values = x.values;
-  return {{"Out", out}};
-}
-
-std::vector<OpExample> ReshapeGradExamples(ExampleMaker& make) {
-  const auto example = [&](const DDim& x, const DDim& out) {
-    return OpExample{{{"X", make.Values(x)}, {"Out@GRAD", make.Values(out)}},
-                     {}};
-  };
-  return {example({3, 4}, {2, 6}), example({}, {1, 1}), example({1}, {}),
-          example({0, 3}, {5, 0}), example({301, 150}, {150, 301})};
-}
-
-Arrays ReshapeGradReference(const Arrays& in, const OpDesc& /*op*/) {
-  Array x_grad(in.at("X").dims);
-  x_grad.values = in.at("Out@GRAD").values;
-  return {{"X@GRAD", x_grad}};
-}
-
-REGISTER_OP_CASE(reshape, ReshapeExamples, ReshapeReference);
-REGISTER_OP_CASE(reshape_grad, ReshapeGradExamples, ReshapeGradReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,7 +1,9 @@
 #include <limits>
 #include <vector>
 
+#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
+#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -32,41 +34,3 @@ TEST(Trilu, KeepsATriangle) {
 
 }  // namespace
 }  // namespace sluice
-
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> TriluExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const bool upper : {true, false}) {
-    const auto add = [&](const DDim& dims, int64_t k) {
-      examples.push_back(
-          {{{"X", make.Values(dims)}}, {{"upper", upper}, {"k", k}}});
-    };
-    add({3, 5}, 0);
-    add({5, 3}, 1);
-    add({2, 1, 3, 4}, -2);
-    add({3, 3}, 99);
-    add({0, 3, 3}, 0);
-    add({3, 191, 173}, 7);
-  }
-  return examples;
-}
-
-Arrays TriluReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  const int rank = out.dims.rank();
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    const auto index = out.IndexOf(static_cast<int64_t>(i));
-    const int64_t diagonal = index[rank - 2] + GetAttr<int64_t>(op, "k");
-    const bool kept = GetAttr<bool>(op, "upper") ? index[rank - 1] >= diagonal
-                                                 : index[rank - 1] <= diagonal;
-    if (!kept) out.values[i] = 0;
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(trilu, TriluExamples, TriluReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,7 +1,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -72,88 +71,3 @@ TEST(View, RefusesAxesThatDoNotFit) {
 
 }  // namespace
 }  // namespace sluice
-
-namespace sluice::testing {
-namespace {
-
-using Ints = std::vector<int64_t>;
-
-std::vector<OpExample> ViewExamples(
-    ExampleMaker& make, const std::vector<std::pair<DDim, AttributeMap>>& all) {
-  std::vector<OpExample> examples;
-  for (const auto& [dims, attributes] : all) {
-    examples.push_back({{{"X", make.Values(dims)}}, attributes});
-  }
-  return examples;
-}
-
-std::vector<OpExample> SqueezeExamples(ExampleMaker& make) {
-  return ViewExamples(make, {{{1, 3, 1, 5}, {{"axes", Ints{0, -2}}}},
-                             {{1, 3, 1, 5}, {}},
-                             {{1, 1}, {}},
-                             {{}, {}},
-                             {{0, 1}, {{"axes", Ints{1}}}},
-                             {{301, 1, 257}, {{"axes", Ints{1}}}}});
-}
-
-std::vector<OpExample> UnsqueezeExamples(ExampleMaker& make) {
-  return ViewExamples(make, {{{3, 5}, {{"axes", Ints{1, -1}}}},
-                             {{3, 1}, {{"axes", Ints{}}}},
-                             {{}, {{"axes", Ints{0}}}},
-                             {{0, 3}, {{"axes", Ints{0}}}},
-                             {{301, 257}, {{"axes", Ints{1}}}}});
-}
-
-std::vector<OpExample> FlattenExamples(ExampleMaker& make) {
-  const auto axis = [](int64_t at) { return AttributeMap{{"axis", at}}; };
-  return ViewExamples(make, {{{3, 5, 2}, axis(2)},
-                             {{3, 1, 5}, axis(-2)},
-                             {{}, axis(0)},
-                             {{3, 0, 2}, axis(3)},
-                             {{3, 101, 257}, axis(1)}});
-}
-
-Arrays SqueezeReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  const DDim x = out.dims;
-  const Ints& axes = GetAttr<Ints>(op, "axes");
-  out.dims = DDim();
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    bool named = axes.empty();
-    for (const int64_t one : axes)
-      named = named || one == axis || one == axis - x.rank();
-    if (!named || x[axis] != 1) out.dims.InsertDim(out.dims.rank(), x[axis]);
-  }
-  return {{"Out", out}};
-}
-
-// Axes of the examples ascend, with negative ones at the end.
-Arrays UnsqueezeReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  const Ints& axes = GetAttr<Ints>(op, "axes");
-  for (const int64_t axis : axes) {
-    out.dims.InsertDim(
-        static_cast<int>(axis < 0 ? axis + out.dims.rank() + 1  //
-                                  : axis),
-        1);
-  }
-  return {{"Out", out}};
-}
-
-Arrays FlattenReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  auto axis = GetAttr<int64_t>(op, "axis");
-  if (axis < 0) axis += out.dims.rank();
-  DDim matrix{1, 1};
-  for (int i = 0; i < out.dims.rank(); ++i)
-    matrix[i < axis ? 0 : 1] *= out.dims[i];
-  out.dims = matrix;
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(squeeze, SqueezeExamples, SqueezeReference);
-REGISTER_OP_CASE(unsqueeze, UnsqueezeExamples, UnsqueezeReference);
-REGISTER_OP_CASE(flatten, FlattenExamples, FlattenReference);
-
-}  // namespace
-}  // namespace sluice::testing
