@@ -74,7 +74,7 @@ NO_COUNTERPART = {
     ),
     **dict.fromkeys(
         ("array_read", "array_write"),
-        "tests/operators/indexing/array_test.cc has their formulas",
+        "tests/operators/cases/indexing.py has their formulas",
     ),
     "batch_parts": "a view of a batch; tests/operators/collective",
     "pairwise_sum": "torch's order of sums is its own; "
@@ -89,7 +89,7 @@ NO_COUNTERPART = {
     ),
     **dict.fromkeys(
         ("merge_rows", "rows_to_dense"),
-        "torch coalesces in its own order; tests/operators/optimizer has the formula",
+        "torch coalesces in its own order; tests/operators/cases has the formula",
     ),
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_attention": "tests/operators/recurrent has its formula",
