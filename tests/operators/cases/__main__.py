@@ -69,6 +69,7 @@ def outputs(question):
         case.alternative if question["alternative"] else case.reference,
         inputs,
         attributes,
+        {name: dtype for name, dtype, _ in question["inputs"]},
     )
     return {"outputs": list(found)}, list(found.values())
 

@@ -58,16 +58,18 @@ def case(op, examples, slack=1, alternative=None, more_slack=None):
     return add
 
 
-def compute(reference, inputs, attributes):
+def compute(reference, inputs, attributes, dtypes=None):
     """The outputs of a reference, by name; one array is output Out.
 
     The parameters of the reference are those inputs and attributes that it
     needs: Out@GRAD is `out_grad`, a variadic X `*x`, and an input that is
     omitted None. `inputs` and `attributes` are all of them, by their own names.
-    Floats come in float64, integers and bools in their own dtype.
+    Floats come in float64, integers and bools in their own dtype; `dtypes` has
+    those of the inputs in the op.
     """
     given = {_snake(name): value for name, value in inputs.items()}
     given |= attributes | {"inputs": inputs, "attributes": attributes}
+    given["dtypes"] = dtypes
     positional, named = [], {}
     for name, parameter in inspect.signature(reference).parameters.items():
         default = parameter.default
