@@ -1,8 +1,16 @@
 """Optimizers, their formulas, and a loss whose gradient is what is fed."""
 
+import pathlib
+import sys
+
 import numpy as np
 
 import sluice as sl
+
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "operators"))
+import cases.optimizer  # noqa: E402, F401
+from cases.case import CASES as REFERENCES  # noqa: E402
+from cases.case import compute  # noqa: E402
 
 opt = sl.optimizer
 STEPS = 100
@@ -11,112 +19,22 @@ START = np.random.default_rng(1).normal(size=(3, 5))
 GRADS = np.random.default_rng(2).normal(size=(STEPS, 3, 5))
 
 
-# Each: (g, p, s, t, lr) -> p, with a state s that begins as zeros and the step
-# t from 1.
-def sgd(g, p, s, t, lr):
-    return p - lr * g
+def formula(op, start=0, **attributes):
+    """A step by the case of the op: (g, p, s, t, lr) -> p, with the state s and
+    the step t from 1. States begin as `start`."""
+    given = ("Param", "Grad", "LearningRate", "SkipUpdate")
+    names = [a["name"] for a in sl.layers.ops.schema(op)["inputs"]]
 
-
-def momentum(g, p, s, t, lr):
-    s["v"] = 0.9 * s["v"] + g
-    return p - lr * s["v"]
-
-
-def nesterov(g, p, s, t, lr):
-    s["v"] = 0.9 * s["v"] + g
-    return p - lr * (g + 0.9 * s["v"])
-
-
-def lars(g, p, s, t, lr):
-    norm = np.linalg.norm
-    rate = lr * 0.1 * norm(p) / (norm(g) + 0.02 * norm(p))
-    s["v"] = 0.9 * s["v"] + rate * (g + 0.02 * p)
-    return p - s["v"]
-
-
-def direction(g, s, t, epsilon, biased=False):
-    s["m"] = 0.9 * s["m"] + 0.1 * g
-    s["v"] = 0.99 * s["v"] + 0.01 * g * g
-    if biased:
-        return s["m"] / (np.sqrt(s["v"]) + epsilon)
-    m, v = s["m"] / (1 - 0.9**t), s["v"] / (1 - 0.99**t)
-    return m / (np.sqrt(v) + epsilon)
-
-
-def adam(g, p, s, t, lr):
-    return p - lr * direction(g, s, t, 1e-8)
-
-
-def adam_of_fluid(g, p, s, t, lr):
-    rate = lr * np.sqrt(1 - 0.99**t) / (1 - 0.9**t)
-    return p - rate * direction(g, s, t, 1e-2, biased=True)
-
-
-def adamw(g, p, s, t, lr):
-    return p - lr * 0.1 * p - lr * direction(g, s, t, 1e-8)
-
-
-def lamb(biased):
     def step(g, p, s, t, lr):
-        r = direction(g, s, t, 1e-6, biased) + 0.1 * p
-        return p - lr * np.linalg.norm(p) / np.linalg.norm(r) * r
-
-    return step
-
-
-def adamax(outside):
-    def step(g, p, s, t, lr):
-        s["m"] = 0.9 * s["m"] + 0.1 * g
-        s["u"] = np.maximum(
-            0.99 * s["u"] + 1e-2 * (not outside), abs(g) + 1e-2 * outside
-        )
-        return p - lr / (1 - 0.9**t) * s["m"] / s["u"]
-
-    return step
-
-
-def adagrad(first):
-    def step(g, p, s, t, lr):
-        s["m"] = s["m"] + g * g + (first if t == 1 else 0)
-        return p - lr * g / (np.sqrt(s["m"]) + 1e-6)
-
-    return step
-
-
-def decayed_adagrad(g, p, s, t, lr):
-    s["m"] = 0.95 * s["m"] + 0.05 * g * g
-    return p - lr * g / (np.sqrt(s["m"]) + 1e-6)
-
-
-def adadelta(g, p, s, t, lr):
-    s["g"] = 0.95 * s["g"] + 0.05 * g * g
-    update = np.sqrt(s["u"] + 1e-6) / np.sqrt(s["g"] + 1e-6) * g
-    s["u"] = 0.95 * s["u"] + 0.05 * update**2
-    return p - lr * update
-
-
-def rmsprop(outside, centered=True):
-    def step(g, p, s, t, lr):
-        s["g2"] = 0.95 * s["g2"] + 0.05 * g * g
-        s["g"] = 0.95 * s["g"] + 0.05 * g
-        variance = s["g2"] - centered * s["g"] ** 2
-        if outside:
-            s["m"] = 0.5 * s["m"] + g / (np.sqrt(variance) + 1e-2)
-            return p - lr * s["m"]
-        s["m"] = 0.5 * s["m"] + lr * g / np.sqrt(variance + 1e-2)
-        return p - s["m"]
-
-    return step
-
-
-def ftrl(power):
-    def step(g, p, s, t, lr):
-        new = s["n"] + g * g
-        s["z"] = s["z"] + g - (new**power - s["n"] ** power) / lr * p
-        s["n"] = new
-        z = s["z"]
-        moved = (np.sign(z) * 0.5 - z) / (new**power / lr + 2 * 0.25)
-        return np.where(abs(z) > 0.5, moved, 0)
+        inputs = {"Param": p, "Grad": g, "LearningRate": np.array([lr])}
+        for name in (n for n in names if n not in given):
+            first = np.full_like(p, start)
+            if name.endswith("Pow"):
+                first = np.array([attributes[name.lower().removesuffix("pow")]])
+            inputs[name] = s.get(name, first)
+        outputs = compute(REFERENCES[op].reference, inputs, attributes)
+        s |= {name.removesuffix("Out"): value for name, value in outputs.items()}
+        return outputs["ParamOut"]
 
     return step
 
@@ -126,6 +44,11 @@ def dpsgd(g, p, s, t, lr):
 
 
 B = {"beta2": 0.99}
+BETAS = B | {"beta1": 0.9}
+RMS = {"decay": 0.95, "epsilon": 1e-2, "momentum": 0.5}
+sgd = formula("sgd")
+momentum = formula("momentum", mu=0.9)
+adam = formula("adam", **BETAS, epsilon=1e-8)
 # name: ours, the formula, PyTorch's by name and arguments or None
 CASES = {
     "sgd": (lambda r: opt.SGD(r), sgd, ("SGD", {})),
@@ -136,12 +59,18 @@ CASES = {
     ),
     "nesterov": (
         lambda r: opt.Momentum(r, use_nesterov=True),
-        nesterov,
+        formula("momentum", mu=0.9, use_nesterov=True),
         ("SGD", {"momentum": 0.9, "nesterov": True}),
     ),
     "lars": (
         lambda r: opt.LarsMomentum(r, 0.9, 0.1, 0.02),
-        lars,
+        formula(
+            "lars_momentum",
+            mu=0.9,
+            lars_coeff=0.1,
+            lars_weight_decay=0.02,
+            epsilon=0,
+        ),
         None,
     ),
     "adam": (
@@ -151,58 +80,62 @@ CASES = {
     ),
     "adam of Fluid": (
         lambda r: opt.Adam(r, **B, epsilon=1e-2, formula="fluid"),
-        adam_of_fluid,
+        formula("adam", **BETAS, epsilon=1e-2, formula="fluid"),
         None,
     ),
     "adamw": (
         lambda r: opt.AdamW(r, **B, weight_decay=0.1),
-        adamw,
+        formula("adamw", **BETAS, epsilon=1e-8, coeff=0.1),
         ("AdamW", {"betas": (0.9, 0.99), "weight_decay": 0.1}),
     ),
-    "lamb": (lambda r: opt.Lamb(r, 0.1, **B), lamb(False), None),
+    "lamb": (
+        lambda r: opt.Lamb(r, 0.1, **B),
+        formula("lamb", **BETAS, epsilon=1e-6, weight_decay=0.1),
+        None,
+    ),
     "lamb of Fluid": (
         lambda r: opt.Lamb(r, 0.1, **B, formula="fluid"),
-        lamb(True),
+        formula("lamb", **BETAS, epsilon=1e-6, weight_decay=0.1, formula="fluid"),
         None,
     ),
     "adamax of Fluid": (
         lambda r: opt.Adamax(r, **B, epsilon=1e-2),
-        adamax(False),
+        formula("adamax", **BETAS, epsilon=1e-2),
         None,
     ),
     "adamax of PyTorch": (
         lambda r: opt.Adamax(r, **B, epsilon=1e-2, formula="pytorch"),
-        adamax(True),
+        formula("adamax", **BETAS, epsilon=1e-2, formula="pytorch"),
         ("Adamax", {"betas": (0.9, 0.99), "eps": 1e-2}),
     ),
     "adagrad": (
         lambda r: opt.Adagrad(r),
-        adagrad(0),
+        formula("adagrad", epsilon=1e-6),
         ("Adagrad", {"eps": 1e-6}),
     ),
     "adagrad from 0.25": (
         lambda r: opt.Adagrad(r, initial_accumulator_value=0.25),
-        adagrad(0.25),
+        formula("adagrad", 0.25, epsilon=1e-6),
         ("Adagrad", {"eps": 1e-6, "initial_accumulator_value": 0.25}),
     ),
     "decayed_adagrad": (
         lambda r: opt.DecayedAdagrad(r),
-        decayed_adagrad,
+        formula("decayed_adagrad", decay=0.95, epsilon=1e-6),
         ("RMSprop", {"alpha": 0.95, "eps": 1e-6}),
     ),
     "adadelta": (
         lambda r: opt.Adadelta(r),
-        adadelta,
+        formula("adadelta", rho=0.95, epsilon=1e-6),
         ("Adadelta", {"rho": 0.95}),
     ),
     "rmsprop of Fluid": (
         lambda r: opt.RMSProp(r, 0.95, 1e-2, 0.5, True),
-        rmsprop(False),
+        formula("rmsprop", **RMS, centered=True),
         None,
     ),
     "rmsprop of PyTorch": (
         lambda r: opt.RMSProp(r, 0.95, 1e-2, 0.5, True, "pytorch"),
-        rmsprop(True),
+        formula("rmsprop", **RMS, centered=True, formula="pytorch"),
         (
             "RMSprop",
             {"alpha": 0.95, "eps": 1e-2, "momentum": 0.5, "centered": True},
@@ -210,18 +143,22 @@ CASES = {
     ),
     "rmsprop not centered": (
         lambda r: opt.RMSProp(r, 0.95, 1e-2, 0.5, formula="pytorch"),
-        rmsprop(True, False),
+        formula("rmsprop", **RMS, formula="pytorch"),
         ("RMSprop", {"alpha": 0.95, "eps": 1e-2, "momentum": 0.5}),
     ),
     "rmsprop of Fluid, not centered": (
         lambda r: opt.RMSProp(r, 0.95, 1e-2, 0.5),
-        rmsprop(False, False),
+        formula("rmsprop", **RMS),
         None,
     ),
-    "ftrl": (lambda r: opt.Ftrl(r, 0.5, 0.25), ftrl(0.5), None),
+    "ftrl": (
+        lambda r: opt.Ftrl(r, 0.5, 0.25),
+        formula("ftrl", l1=0.5, l2=0.25, lr_power=-0.5),
+        None,
+    ),
     "ftrl by power": (
         lambda r: opt.Ftrl(r, 0.5, 0.25, -0.75),
-        ftrl(0.75),
+        formula("ftrl", l1=0.5, l2=0.25, lr_power=-0.75),
         None,
     ),
     "dpsgd": (lambda r: opt.Dpsgd(r, sigma=0.0), dpsgd, None),
@@ -258,11 +195,7 @@ def ours(exe, optimizer, start=START, grads=GRADS, **attrs):
 
 
 def by_formula(step, p=START, grads=GRADS, rate=lambda t: RATE):
-    class Zeros(dict):
-        def __missing__(self, key):
-            return np.zeros_like(p)
-
-    state = Zeros()
+    state = {}
     for t, g in enumerate(grads, 1):
         p = step(g, p, state, t, rate(t))
     return p

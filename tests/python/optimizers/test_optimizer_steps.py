@@ -152,7 +152,7 @@ def test_a_nan_does_not_stay_in_the_merged_gradient(exe):
 def test_lookahead_meets_every_k_steps(exe):
     got = ours(exe, opt.Lookahead(opt.Adam(RATE, beta2=0.99), 0.25, 7))
     slow = START
-    state = {"m": 0.0, "v": 0.0}
+    state = {}
     p = START
     for t, g in enumerate(GRADS, 1):
         p = adam(g, p, state, t, RATE)
