@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -22,19 +23,6 @@ void BiasAddGradShape(InferShapeContext& context) {
   context.SetOutput("Bias@GRAD", {context.Dim(out_grad, nchw ? 1 : -1).size});
 }
 
-std::vector<OpDesc> BiasAddGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "bias_add_grad",
-                     {.output_grads = {"Out"}, .wanted = {"X", "Bias"}})};
-}
-
-void DataFormat(OpSchema& op) {
-  op.Attr<std::string>("data_format",
-                       "Where the channels are: dim 1 for NCHW, the last one "
-                       "for NHWC.")
-      .Default(std::string("NCHW"))
-      .OneOf({"NCHW", "NHWC"});
-}
-
 void BiasAddSchema(OpSchema& op) {
   op.Doc("Adds one number to all elements of each channel.");
   op.TypeVar("T", FloatDTypes());
@@ -42,27 +30,28 @@ void BiasAddSchema(OpSchema& op) {
            "[N, C, ...] for NCHW, [N, ..., C] for NHWC, of rank 2 or more.");
   op.Input("Bias", "T", "[C]: the numbers.");
   op.Output("Out", "T", "The sum, in X's shape.");
-  DataFormat(op);
-  op.InferShape(BiasAddShape).Gradient(BiasAddGradient);
+  op.Attr<std::string>("data_format",
+                       "Where the channels are: dim 1 for NCHW, the last one "
+                       "for NHWC.")
+      .Default(std::string("NCHW"))
+      .OneOf({"NCHW", "NHWC"});
+  op.InferShape(BiasAddShape);
   op.SharesRows("Out", {"X"});
   op.Sizes({{"X", "64, n"}, {"Bias", "n"}});
 }
 
-void BiasAddGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradients of bias_add: that of Out for X, its sum over each channel "
-      "for Bias.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("Out@GRAD", "T", "The gradient of the sum, in X's shape.");
-  op.Output("X@GRAD", "T", "The gradient of X.", {.optional = true});
-  op.Output("Bias@GRAD", "T", "[C]: that of Bias.", {.optional = true});
-  DataFormat(op);
-  op.InferShape(BiasAddGradShape).Alias("X@GRAD", "Out@GRAD");
-}
+constexpr GradientOp kBiasAddGrad = {
+    .forward = BiasAddSchema,
+    .doc =
+        "The gradients of bias_add: that of Out for X, its sum over each "
+        "channel for Bias.",
+    .wanted = {"X", "Bias"},
+    .shape = BiasAddGradShape,
+    .add = [](OpSchema& op) { op.Alias("X@GRAD", "Out@GRAD"); }};
 
 }  // namespace
 
-REGISTER_OPERATOR(bias_add, BiasAddSchema);
-REGISTER_OPERATOR(bias_add_grad, BiasAddGradSchema);
+REGISTER_OPERATOR(bias_add, WithGradient<kBiasAddGrad>);
+REGISTER_OPERATOR(bias_add_grad, GradientSchema<kBiasAddGrad>);
 
 }  // namespace sluice

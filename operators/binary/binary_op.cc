@@ -1,5 +1,6 @@
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -27,33 +28,13 @@ DDim CommonDims(const InferShapeContext& context) {
   return out;
 }
 
-void GradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {CommonDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-  context.SetOutput("Y@GRAD", context.input("Y"));
-}
-
-void GradShapeWithOut(InferShapeContext& context) {
-  const DDim out = CommonDims(context);
-  context.Merge(context.input("Out@GRAD"), {out, -1});
-  context.Merge(context.input("Out"), {out, -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-  context.SetOutput("Y@GRAD", context.input("Y"));
-}
-
+constexpr GradientOp kBinaryGrad = {
+    .inputs = {"X", "Y"}, .wanted = {"X", "Y"}, .dims = CommonDims};
 // Out is an input only where the gradient reads it, so that it can be freed.
-std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, forward.type + "_grad",
-      {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"X", "Y"}})};
-}
-std::vector<OpDesc> GradientWithOut(const OpDesc& forward) {
-  return {MakeGradOp(forward, forward.type + "_grad",
-                     {.inputs = {"X", "Y"},
-                      .outputs = {"Out"},
-                      .output_grads = {"Out"},
-                      .wanted = {"X", "Y"}})};
-}
+constexpr GradientOp kBinaryGradFromOut = {.inputs = {"X", "Y"},
+                                           .outputs = {"Out"},
+                                           .wanted = {"X", "Y"},
+                                           .dims = CommonDims};
 
 std::vector<DType> IntegerDTypes() {
   return {DType::kInt8,  DType::kUInt8,  DType::kInt32,  DType::kInt64,
@@ -86,15 +67,6 @@ std::vector<DType> DTypes(const BinaryInfo& info) {
   return dtypes;
 }
 
-void Axis(OpSchema& op) {
-  op.Attr<int64_t>("axis",
-                   "The dimension of X under which the first one of Y stands; "
-                   "-1 aligns the last ones.")
-      .Default(int64_t{-1})
-      .AtLeast(-1)
-      .AtMost(DDim::kMaxRank);
-}
-
 std::string Doc(const BinaryInfo& info) {
   std::string doc = std::string(info.doc) + ", element by element.";
   if (*info.note != 0) doc += std::string(" ") + info.note;
@@ -117,31 +89,32 @@ void Schema(const BinaryInfo& info, OpSchema& op) {
   op.Input("Y", "T", "The right one, of a shape that can be repeated to X's.");
   op.Output("Out", info.result == BinaryResult::kBool ? "bool" : "T",
             "The result, in the common shape.");
-  Axis(op);
+  op.Attr<int64_t>("axis",
+                   "The dimension of X under which the first one of Y stands; "
+                   "-1 aligns the last ones.")
+      .Default(int64_t{-1})
+      .AtLeast(-1)
+      .AtMost(DDim::kMaxRank);
   op.InferShape(OutShape<CommonDims>).Elementwise();
   if (info.differentiable()) {
-    op.Gradient(info.gradient_reads.out ? GradientWithOut : Gradient);
+    op.Gradient(info.gradient_reads.out ? MakeGradients<kBinaryGradFromOut>
+                                        : MakeGradients<kBinaryGrad>);
   }
   op.Onnx({info.onnx, {}}).Torch(info.torch);
 }
 
-void GradSchema(const BinaryInfo& info, OpSchema& op) {
+void GradSchema(const OpSchema& forward, const BinaryInfo& info, OpSchema& op) {
+  const bool reads_out = info.gradient_reads.out;
+  GradientOp gradient = reads_out ? kBinaryGradFromOut : kBinaryGrad;
+  gradient.inputs[0].shape_only = !info.gradient_reads.x;
+  gradient.inputs[1].shape_only = !info.gradient_reads.y;
+  DeriveGradient(forward, gradient, op);
   op.Doc(std::string("The gradients of ") + info.name + ": " +
          info.gradient_doc +
          "; each is summed over the dimensions in which that operand was "
          "repeated.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "The left operand.",
-           {.shape_only = !info.gradient_reads.x});
-  op.Input("Y", "T", "The right one.", {.shape_only = !info.gradient_reads.y});
-  if (info.gradient_reads.out) op.Input("Out", "T", "The result.");
-  op.Input("Out@GRAD", "T", "The gradient of the result.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
-            {.optional = true});
-  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.",
-            {.optional = true});
-  Axis(op);
-  op.InferShape(info.gradient_reads.out ? GradShapeWithOut : GradShape);
+  op.InferShape(reads_out ? GradientShape<kBinaryGradFromOut>
+                          : GradientShape<kBinaryGrad>);
   if (info.x_term == BinaryTerm::kSame) op.Alias("X@GRAD", "Out@GRAD");
   if (info.y_term == BinaryTerm::kSame) op.Alias("Y@GRAD", "Out@GRAD");
 }
@@ -151,8 +124,9 @@ void AddBinaryOps(Registry& registry) {
     const BinaryInfo& info = row.info;
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
     if (!info.differentiable()) continue;
-    registry.AddOperator(std::string(info.name) + "_grad",
-                         [&](OpSchema& op) { GradSchema(info, op); });
+    registry.AddOperator(std::string(info.name) + "_grad", [&](OpSchema& op) {
+      GradSchema(registry.Schema(info.name), info, op);
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "sluice/operators/math/binary/where.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -24,19 +25,6 @@ DDim WhereDims(const InferShapeContext& context) {
   return out;
 }
 
-void WhereGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {WhereDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-  context.SetOutput("Y@GRAD", context.input("Y"));
-}
-
-std::vector<OpDesc> WhereGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "where_grad",
-                     {.inputs = {"Condition", "X", "Y"},
-                      .output_grads = {"Out"},
-                      .wanted = {"X", "Y"}})};
-}
-
 void WhereSchema(OpSchema& op) {
   op.Doc(
       "Out = X where Condition is true, Y elsewhere, element by element. Sizes "
@@ -47,30 +35,23 @@ void WhereSchema(OpSchema& op) {
   op.Input("X", "T", "What is taken where it is true.");
   op.Input("Y", "T", "What is taken where it is false.");
   op.Output("Out", "T", "The result, in the common shape.");
-  op.InferShape(OutShape<WhereDims>).Elementwise().Gradient(WhereGradient);
+  op.InferShape(OutShape<WhereDims>).Elementwise();
   op.Onnx({"Where", {}}).Torch("torch.where(Condition, X, Y)");
 }
 
-void WhereGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradients of where: Out@GRAD where the element came from that "
-      "operand, 0 elsewhere; each is summed over the dimensions in which that "
-      "operand was repeated.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("Condition", "bool", "What decided.");
-  op.Input("X", "T", "What was taken where it is true.", {.shape_only = true});
-  op.Input("Y", "T", "What was taken where it is false.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of the result.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
-            {.optional = true});
-  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.",
-            {.optional = true});
-  op.InferShape(WhereGradShape);
-}
+constexpr GradientOp kWhereGrad = {
+    .forward = WhereSchema,
+    .doc =
+        "The gradients of where: Out@GRAD where the element came from that "
+        "operand, 0 elsewhere; each is summed over the dimensions in which "
+        "that operand was repeated.",
+    .inputs = {"Condition", ShapeOf("X"), ShapeOf("Y")},
+    .wanted = {"X", "Y"},
+    .dims = WhereDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(where, WhereSchema);
-REGISTER_OPERATOR(where_grad, WhereGradSchema);
+REGISTER_OPERATOR(where, WithGradient<kWhereGrad>);
+REGISTER_OPERATOR(where_grad, GradientSchema<kWhereGrad>);
 
 }  // namespace sluice

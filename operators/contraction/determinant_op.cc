@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -26,25 +27,21 @@ void DeterminantSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "[..., n, n].");
   op.Output("Out", "T", "The dims of X before the last two.");
-  op.InferShape(OutShape<BatchDims>);
-  op.Gradient(GradientFromX).Onnx({"Det", {}});
+  op.InferShape(OutShape<BatchDims>).Onnx({"Det", {}});
 }
 
-void DeterminantGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of determinant: Out@GRAD times the cofactors of X, which "
-      "are det(X) times the transpose of its inverse where it has one. It is "
-      "right for singular matrices, too, where PyTorch gives 0.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "[..., n, n].");
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  op.InferShape(XGradShape<BatchDims>);
-}
+constexpr GradientOp kDeterminantGrad = {
+    .forward = DeterminantSchema,
+    .doc =
+        "The gradient of determinant: Out@GRAD times the cofactors of X, which "
+        "are det(X) times the transpose of its inverse where it has one. It is "
+        "right for singular matrices, too, where PyTorch gives 0.",
+    .inputs = {"X"},
+    .dims = BatchDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(determinant, DeterminantSchema);
-REGISTER_OPERATOR(determinant_grad, DeterminantGradSchema);
+REGISTER_OPERATOR(determinant, WithGradient<kDeterminantGrad>);
+REGISTER_OPERATOR(determinant_grad, GradientSchema<kDeterminantGrad>);
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/contraction/matmul.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
 #include "sluice/operators/usual_shapes.h"
@@ -42,24 +43,6 @@ DDim MatmulDims(const InferShapeContext& context) {
   return out;
 }
 
-std::vector<OpDesc> MatmulGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(
-          forward, "matmul_grad_x",
-          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"X"}}),
-      MakeGradOp(
-          forward, "matmul_grad_y",
-          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"Y"}})};
-}
-
-void MatmulAttributes(OpSchema& op) {
-  op.Attr<bool>("transpose_X", "Swaps the last two dimensions of X.")
-      .Default(false);
-  op.Attr<bool>("transpose_Y", "Swaps the last two dimensions of Y.")
-      .Default(false);
-  op.Attr<double>("alpha", "Multiplies the products.").Default(1.0);
-}
-
 // Whether rows are those of matrix X, or the first dim of a batch.
 bool RowWise(const OpDesc& op, const DDim& x) {
   return x.rank_known() &&
@@ -77,43 +60,42 @@ void MatmulSchema(OpSchema& op) {
   op.Input("X", "T", "[..., m, k], [..., k, m] if transposed, or [k].");
   op.Input("Y", "T", "[..., k, n], [..., n, k] if transposed, or [k].");
   op.Output("Out", "T", "[..., m, n]: the products.");
-  MatmulAttributes(op);
-  op.InferShape(OutShape<MatmulDims>).Gradient(MatmulGradient);
+  op.Attr<bool>("transpose_X", "Swaps the last two dimensions of X.")
+      .Default(false);
+  op.Attr<bool>("transpose_Y", "Swaps the last two dimensions of Y.")
+      .Default(false);
+  op.Attr<double>("alpha", "Multiplies the products.").Default(1.0);
+  op.InferShape(OutShape<MatmulDims>);
   op.SharesRows("Out", {"X", "Y"}, RowWise);
   op.Product().FusedAs("fused_matmul");
   op.Sizes({{"X", "n, n"}, {"Y", "n, n"}});
 }
 
-void MatmulGradXSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of matmul's X: Out@GRAD times Y transposed, summed where X "
-      "was repeated.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "As given to matmul.", {.shape_only = true});
-  op.Input("Y", "T", "As given to matmul.");
-  op.Input("Out@GRAD", "T", "The gradient of the products.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  MatmulAttributes(op);
-  op.InferShape(XGradShape<MatmulDims>);
-}
+constexpr GradientOp kMatmulGradX = {
+    .forward = MatmulSchema,
+    .doc =
+        "The gradient of matmul's X: Out@GRAD times Y transposed, summed where "
+        "X was repeated.",
+    .suffix = "_grad_x",
+    .inputs = {ShapeOf("X"), "Y"},
+    .wanted = {"X"},
+    .dims = MatmulDims};
 
-void MatmulGradYSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of matmul's Y: X transposed times Out@GRAD, summed where Y "
-      "was repeated.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "As given to matmul.");
-  op.Input("Y", "T", "As given to matmul.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of the products.");
-  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
-  MatmulAttributes(op);
-  op.InferShape(YGradShape<MatmulDims>).AddsUp();
-}
+constexpr GradientOp kMatmulGradY = {
+    .forward = MatmulSchema,
+    .doc =
+        "The gradient of matmul's Y: X transposed times Out@GRAD, summed where "
+        "Y was repeated.",
+    .suffix = "_grad_y",
+    .inputs = {"X", ShapeOf("Y")},
+    .wanted = {"Y"},
+    .dims = MatmulDims,
+    .add = [](OpSchema& op) { op.AddsUp(); }};
 
 }  // namespace
 
-REGISTER_OPERATOR(matmul, MatmulSchema);
-REGISTER_OPERATOR(matmul_grad_x, MatmulGradXSchema);
-REGISTER_OPERATOR(matmul_grad_y, MatmulGradYSchema);
+REGISTER_OPERATOR(matmul, (WithGradient<kMatmulGradX, kMatmulGradY>));
+REGISTER_OPERATOR(matmul_grad_x, GradientSchema<kMatmulGradX>);
+REGISTER_OPERATOR(matmul_grad_y, GradientSchema<kMatmulGradY>);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -53,17 +54,14 @@ DDim MulDims(const InferShapeContext& context) {
   return out;
 }
 
-std::vector<OpDesc> MulGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(
-          forward, "mul_grad_x",
-          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"X"}}),
-      MakeGradOp(
-          forward, "mul_grad_y",
-          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"Y"}})};
-}
-
-void MulAttributes(OpSchema& op) {
+void MulSchema(OpSchema& op) {
+  op.Doc("The product of two matrices into which X and Y are flattened.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "Of rank 2 or more.");
+  op.Input("Y", "T",
+           "Of rank 2 or more: as many rows as X has columns, flattened.");
+  op.Output("Out", "T",
+            "X's first x_num_col_dims dimensions, then Y's others.");
   op.Attr<int64_t>("x_num_col_dims",
                    "How many of X's first dimensions make the rows of the "
                    "matrix; the others make its columns.")
@@ -73,50 +71,32 @@ void MulAttributes(OpSchema& op) {
                    "The number of leading dims of Y that are its rows.")
       .Default(int64_t{1})
       .AtLeast(1);
-}
-
-void MulSchema(OpSchema& op) {
-  op.Doc("The product of two matrices into which X and Y are flattened.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "Of rank 2 or more.");
-  op.Input("Y", "T",
-           "Of rank 2 or more: as many rows as X has columns, flattened.");
-  op.Output("Out", "T",
-            "X's first x_num_col_dims dimensions, then Y's others.");
-  MulAttributes(op);
-  op.InferShape(OutShape<MulDims>)
-      .Gradient(MulGradient)
-      .SharesRows("Out", {"X"});
+  op.InferShape(OutShape<MulDims>).SharesRows("Out", {"X"});
   op.Product().FusedAs("fused_mul");
   op.Sizes({{"X", "32, n"}, {"Y", "n, n"}});
 }
 
-void MulGradXSchema(OpSchema& op) {
-  op.Doc("The gradient of mul's X: Out@GRAD times Y transposed.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "As given to mul.", {.shape_only = true});
-  op.Input("Y", "T", "As given to mul.");
-  op.Input("Out@GRAD", "T", "The gradient of the product.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  MulAttributes(op);
-  op.InferShape(XGradShape<MulDims>);
-}
+constexpr GradientOp kMulGradX = {
+    .forward = MulSchema,
+    .doc = "The gradient of mul's X: Out@GRAD times Y transposed.",
+    .suffix = "_grad_x",
+    .inputs = {ShapeOf("X"), "Y"},
+    .wanted = {"X"},
+    .dims = MulDims};
 
-void MulGradYSchema(OpSchema& op) {
-  op.Doc("The gradient of mul's Y: X transposed times Out@GRAD.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "As given to mul.");
-  op.Input("Y", "T", "As given to mul.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of the product.");
-  op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
-  MulAttributes(op);
-  op.InferShape(YGradShape<MulDims>).AddsUp("x_num_col_dims");
-}
+constexpr GradientOp kMulGradY = {
+    .forward = MulSchema,
+    .doc = "The gradient of mul's Y: X transposed times Out@GRAD.",
+    .suffix = "_grad_y",
+    .inputs = {"X", ShapeOf("Y")},
+    .wanted = {"Y"},
+    .dims = MulDims,
+    .add = [](OpSchema& op) { op.AddsUp("x_num_col_dims"); }};
 
 }  // namespace
 
-REGISTER_OPERATOR(mul, MulSchema);
-REGISTER_OPERATOR(mul_grad_x, MulGradXSchema);
-REGISTER_OPERATOR(mul_grad_y, MulGradYSchema);
+REGISTER_OPERATOR(mul, (WithGradient<kMulGradX, kMulGradY>));
+REGISTER_OPERATOR(mul_grad_x, GradientSchema<kMulGradX>);
+REGISTER_OPERATOR(mul_grad_y, GradientSchema<kMulGradY>);
 
 }  // namespace sluice

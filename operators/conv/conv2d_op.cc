@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
@@ -75,11 +76,6 @@ void Conv2dShape(InferShapeContext& context) {
   context.SetOutput("Output", output);
 }
 
-void GradInputShape(InferShapeContext& context) {
-  context.Merge(context.input("Output@GRAD"), {OutputShape(context), -1});
-  context.SetOutput("Input@GRAD", context.input("Input"));
-}
-
 void GradFilterShape(InferShapeContext& context) {
   const ShapeHandle filter = context.input("Filter");
   context.Merge(context.input("Output@GRAD"), {OutputShape(context), -1});
@@ -88,19 +84,24 @@ void GradFilterShape(InferShapeContext& context) {
                     {filter.dims.rank_known() ? filter.dims[0] : -1});
 }
 
-// Two ops allow each gradient to use a kernel of another library.
-std::vector<OpDesc> Conv2dGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "conv2d_grad_input",
-                     {.inputs = {"Input", "Filter"},
-                      .output_grads = {"Output"},
-                      .wanted = {"Input"}}),
-          MakeGradOp(forward, "conv2d_grad_filter",
-                     {.inputs = {"Input", "Filter"},
-                      .output_grads = {"Output"},
-                      .wanted = {"Filter", "Bias"}})};
-}
-
-void ConvAttributes(OpSchema& op) {
+void Conv2dSchema(OpSchema& op) {
+  op.Doc(
+      "2-d convolution, as neural networks mean it (the filter is not "
+      "flipped): Output[n, o, y, x] = Bias[o] + the sum over c, i, j of "
+      "Filter[o, c, i, j] * Input[n, c, y * stride + i * dilation - padding, "
+      "likewise x]. Terms outside of Input are 0; where such a Filter[o, c, i, "
+      "j] is NaN or infinite they are 0 or NaN, whichever the kernel finds "
+      "faster. In bfloat16 an infinite one may count as NaN.");
+  op.Input("Input", "T", "[N, C, H, W], or [N, H, W, C] for NHWC.");
+  op.Input("Filter", "T",
+           "[out channels, C / groups, kernel height, kernel width].",
+           {.keeps_layout = true});
+  op.Input("Bias", "T", "[out channels]: added to every pixel.",
+           {.optional = true});
+  op.Output("Output", "T",
+            "[N, out channels, H', W'], or [N, H', W', out channels] for NHWC, "
+            "with H' = (H + padding - (kernel - 1) * dilation - 1) / stride + "
+            "1, rounded down.");
   op.TypeVar("T", FloatDTypes());
   op.Attr<Ints>("strides", "Pixels from one window to the next: height, width.")
       .Default(Ints{1, 1});
@@ -122,69 +123,39 @@ void ConvAttributes(OpSchema& op) {
                        "both.")
       .Default(std::string("NCHW"))
       .OneOf({"NCHW", "NHWC"});
-}
-
-constexpr const char* kInputDoc = "[N, C, H, W], or [N, H, W, C] for NHWC.";
-constexpr const char* kFilterDoc =
-    "[out channels, C / groups, kernel height, kernel width].";
-constexpr const char* kOutputDoc =
-    "[N, out channels, H', W'], or [N, H', W', out channels] for NHWC, with "
-    "H' = (H + padding - (kernel - 1) * dilation - 1) / stride + 1, rounded "
-    "down.";
-
-void Conv2dSchema(OpSchema& op) {
-  op.Doc(
-      "2-d convolution, as neural networks mean it (the filter is not "
-      "flipped): Output[n, o, y, x] = Bias[o] + the sum over c, i, j of "
-      "Filter[o, c, i, j] * Input[n, c, y * stride + i * dilation - padding, "
-      "likewise x]. Terms outside of Input are 0; where such a Filter[o, c, i, "
-      "j] is NaN or infinite they are 0 or NaN, whichever the kernel finds "
-      "faster. In bfloat16 an infinite one may count as NaN.");
-  op.Input("Input", "T", kInputDoc);
-  op.Input("Filter", "T", kFilterDoc, {.keeps_layout = true});
-  op.Input("Bias", "T", "[out channels]: added to every pixel.",
-           {.optional = true});
-  op.Output("Output", "T", kOutputDoc);
-  ConvAttributes(op);
-  op.InferShape(Conv2dShape).Gradient(Conv2dGradient);
+  op.InferShape(Conv2dShape);
   op.Product().FusedAs("fused_conv2d");
   op.Sizes({{"Input", "8, 16, n, n"},
             {"Filter", "32, 16, 3, 3"},
             {"paddings", "1, 1"}});
 }
 
-void GradInputSchema(OpSchema& op) {
-  op.Doc("The gradient of conv2d by its Input.");
-  op.Input("Input", "T", kInputDoc, {.shape_only = true});
-  op.Input("Filter", "T", kFilterDoc, {.keeps_layout = true});
-  op.Input("Output@GRAD", "T", kOutputDoc);
-  op.Output("Input@GRAD", "T", "In the shape of Input.");
-  ConvAttributes(op);
-  op.InferShape(GradInputShape);
-}
+// Two ops allow each gradient to use a kernel of another library.
+constexpr GradientOp kConv2dGradInput = {
+    .forward = Conv2dSchema,
+    .doc = "The gradient of conv2d by its Input.",
+    .suffix = "_grad_input",
+    .inputs = {ShapeOf("Input"), "Filter"},
+    .output_grads = {"Output"},
+    .wanted = {"Input"},
+    .dims = OutputShape};
 
-void GradFilterSchema(OpSchema& op) {
-  op.Doc(
-      "The gradients of conv2d by its Filter and its Bias. Terms outside of "
-      "Input are 0; where such an element of Output@GRAD is NaN or infinite "
-      "they are 0 or NaN, whichever the kernel finds faster.");
-  op.Input("Input", "T", kInputDoc);
-  op.Input("Filter", "T", kFilterDoc,
-           {.shape_only = true, .keeps_layout = true});
-  op.Input("Output@GRAD", "T", kOutputDoc);
-  op.Output("Filter@GRAD", "T", "In the shape of Filter.",
-            {.optional = true, .keeps_layout = true});
-  op.Output("Bias@GRAD", "T",
-            "[out channels]: the sum of Output@GRAD over all pixels.",
-            {.optional = true});
-  ConvAttributes(op);
-  op.InferShape(GradFilterShape);
-}
+constexpr GradientOp kConv2dGradFilter = {
+    .forward = Conv2dSchema,
+    .doc =
+        "The gradients of conv2d by its Filter and its Bias. Terms outside of "
+        "Input are 0; where such an element of Output@GRAD is NaN or infinite "
+        "they are 0 or NaN, whichever the kernel finds faster.",
+    .suffix = "_grad_filter",
+    .inputs = {"Input", ShapeOf("Filter")},
+    .output_grads = {"Output"},
+    .wanted = {"Filter", "Bias"},
+    .shape = GradFilterShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(conv2d, Conv2dSchema);
-REGISTER_OPERATOR(conv2d_grad_input, GradInputSchema);
-REGISTER_OPERATOR(conv2d_grad_filter, GradFilterSchema);
+REGISTER_OPERATOR(conv2d, (WithGradient<kConv2dGradInput, kConv2dGradFilter>));
+REGISTER_OPERATOR(conv2d_grad_input, GradientSchema<kConv2dGradInput>);
+REGISTER_OPERATOR(conv2d_grad_filter, GradientSchema<kConv2dGradFilter>);
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
 #include "sluice/operators/conv/transpose_gradient.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
@@ -74,27 +75,11 @@ void Conv3dShape(InferShapeContext& context) {
   context.SetOutput("Output", out);
 }
 
-void Conv3dGradInputShape(InferShapeContext& context) {
-  context.Merge(context.input("Output@GRAD"), {Conv3dOutput(context), -1});
-  context.SetOutput("Input@GRAD", context.input("Input"));
-}
-
 void Conv3dGradFilterShape(InferShapeContext& context) {
   const DDim out = Conv3dOutput(context);
   context.Merge(context.input("Output@GRAD"), {out, -1});
   context.SetOutput("Filter@GRAD", context.input("Filter"));
   context.SetOutput("Bias@GRAD", {out[1]});
-}
-
-std::vector<OpDesc> Conv3dGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "conv3d_grad_input",
-                     {.inputs = {"Input", "Filter"},
-                      .output_grads = {"Output"},
-                      .wanted = {"Input"}}),
-          MakeGradOp(forward, "conv3d_grad_filter",
-                     {.inputs = {"Input", "Filter"},
-                      .output_grads = {"Output"},
-                      .wanted = {"Filter", "Bias"}})};
 }
 
 std::vector<OpDesc> Conv3dTransposeGradient(const OpDesc& forward) {
@@ -185,19 +170,6 @@ void ConvAttributes(OpSchema& op, const char* strides, const char* paddings) {
       .Default(int64_t{1});
 }
 
-constexpr const char* kFilter3dDoc =
-    "[out channels, C / groups, kernel depth, height and width].";
-constexpr const char* kOutput3dDoc =
-    "[N, out channels, D', H', W'], with D' = (D + padding - (kernel - 1) * "
-    "dilation - 1) / stride + 1, rounded down.";
-
-void Conv3dAttributes(OpSchema& op) {
-  ConvAttributes(op,
-                 "Elements from one window to the next: depth, height, width.",
-                 "Zeros around the input: [depth, height, width], or [front, "
-                 "back, top, bottom, left, right].");
-}
-
 void Conv3dSchema(OpSchema& op) {
   op.Doc(
       "3-d convolution, as neural networks mean it (the filter is not "
@@ -205,38 +177,37 @@ void Conv3dSchema(OpSchema& op) {
       "Filter[o, c, h, i, j] * Input[n, c, z * stride + h * dilation - "
       "padding, likewise y and x]. Elements outside of Input are 0, also "
       "where the filter's are NaN or infinite: such a term is NaN.");
-  ConvArguments(op, kFilter3dDoc, kOutput3dDoc);
-  Conv3dAttributes(op);
-  op.InferShape(Conv3dShape).Gradient(Conv3dGradient);
+  ConvArguments(op,
+                "[out channels, C / groups, kernel depth, height and width].",
+                "[N, out channels, D', H', W'], with D' = (D + padding - "
+                "(kernel - 1) * dilation - 1) / stride + 1, rounded down.");
+  ConvAttributes(op,
+                 "Elements from one window to the next: depth, height, width.",
+                 "Zeros around the input: [depth, height, width], or [front, "
+                 "back, top, bottom, left, right].");
+  op.InferShape(Conv3dShape);
 }
 
-void Conv3dGradInputSchema(OpSchema& op) {
-  op.Doc("The gradient of conv3d by its Input.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("Input", "T", "[N, C, D, H, W].", {.shape_only = true});
-  op.Input("Filter", "T", kFilter3dDoc);
-  op.Input("Output@GRAD", "T", kOutput3dDoc);
-  op.Output("Input@GRAD", "T", "In the shape of Input.");
-  Conv3dAttributes(op);
-  op.InferShape(Conv3dGradInputShape);
-}
+constexpr GradientOp kConv3dGradInput = {
+    .forward = Conv3dSchema,
+    .doc = "The gradient of conv3d by its Input.",
+    .suffix = "_grad_input",
+    .inputs = {ShapeOf("Input"), "Filter"},
+    .output_grads = {"Output"},
+    .wanted = {"Input"},
+    .dims = Conv3dOutput};
 
-void Conv3dGradFilterSchema(OpSchema& op) {
-  op.Doc(
-      "The gradients of conv3d by its Filter and its Bias. Elements outside of "
-      "Input are 0, also where those of Output@GRAD are NaN or infinite: such "
-      "a term is NaN.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("Input", "T", "[N, C, D, H, W].");
-  op.Input("Filter", "T", kFilter3dDoc, {.shape_only = true});
-  op.Input("Output@GRAD", "T", kOutput3dDoc);
-  op.Output("Filter@GRAD", "T", "In the shape of Filter.", {.optional = true});
-  op.Output("Bias@GRAD", "T",
-            "[out channels]: the sum of Output@GRAD over all but channels.",
-            {.optional = true});
-  Conv3dAttributes(op);
-  op.InferShape(Conv3dGradFilterShape);
-}
+constexpr GradientOp kConv3dGradFilter = {
+    .forward = Conv3dSchema,
+    .doc =
+        "The gradients of conv3d by its Filter and its Bias. Elements outside "
+        "of Input are 0, also where those of Output@GRAD are NaN or infinite: "
+        "such a term is NaN.",
+    .suffix = "_grad_filter",
+    .inputs = {"Input", ShapeOf("Filter")},
+    .output_grads = {"Output"},
+    .wanted = {"Filter", "Bias"},
+    .shape = Conv3dGradFilterShape};
 
 void Conv3dTransposeSchema(OpSchema& op) {
   op.Doc(
@@ -261,9 +232,9 @@ void Conv3dTransposeSchema(OpSchema& op) {
 
 }  // namespace
 
-REGISTER_OPERATOR(conv3d, Conv3dSchema);
-REGISTER_OPERATOR(conv3d_grad_input, Conv3dGradInputSchema);
-REGISTER_OPERATOR(conv3d_grad_filter, Conv3dGradFilterSchema);
+REGISTER_OPERATOR(conv3d, (WithGradient<kConv3dGradInput, kConv3dGradFilter>));
+REGISTER_OPERATOR(conv3d_grad_input, GradientSchema<kConv3dGradInput>);
+REGISTER_OPERATOR(conv3d_grad_filter, GradientSchema<kConv3dGradFilter>);
 REGISTER_OPERATOR(conv3d_transpose, Conv3dTransposeSchema);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 #include "sluice/operators/window_shape.h"
@@ -30,18 +31,6 @@ DDim UnfoldedDims(const InferShapeContext& context) {
   return {x[0], rows, windows};
 }
 
-void UnfoldAttributes(OpSchema& op) {
-  op.Attr<Ints>("kernel_sizes", "The height and width of a window.").AtLeast(1);
-  op.Attr<Ints>("strides", "From one window to the next: down, and right.")
-      .Default(Ints{1, 1});
-  op.Attr<Ints>("paddings",
-                "How many zeros surround X: height, width; or top, bottom, "
-                "left, right.")
-      .Default(Ints{0, 0});
-  op.Attr<Ints>("dilations", "From one element of a window to the next.")
-      .Default(Ints{1, 1});
-}
-
 void UnfoldSchema(OpSchema& op) {
   op.Doc(
       "The elements under a window that slides over images, as columns: "
@@ -51,25 +40,29 @@ void UnfoldSchema(OpSchema& op) {
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "Images [N, C, H, W].");
   op.Output("Out", "T", "[N, C * elements of a window, windows].");
-  UnfoldAttributes(op);
-  op.InferShape(OutShape<UnfoldedDims>).Gradient(GradientFromX);
+  op.Attr<Ints>("kernel_sizes", "The height and width of a window.").AtLeast(1);
+  op.Attr<Ints>("strides", "From one window to the next: down, and right.")
+      .Default(Ints{1, 1});
+  op.Attr<Ints>("paddings",
+                "How many zeros surround X: height, width; or top, bottom, "
+                "left, right.")
+      .Default(Ints{0, 0});
+  op.Attr<Ints>("dilations", "From one element of a window to the next.")
+      .Default(Ints{1, 1});
+  op.InferShape(OutShape<UnfoldedDims>);
 }
 
-void UnfoldGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of unfold: that of each element of X is the sum over the "
-      "windows that it is in (col2im).");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "The images.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  UnfoldAttributes(op);
-  op.InferShape(XGradShape<UnfoldedDims>);
-}
+constexpr GradientOp kUnfoldGrad = {
+    .forward = UnfoldSchema,
+    .doc =
+        "The gradient of unfold: that of each element of X is the sum over the "
+        "windows that it is in (col2im).",
+    .inputs = {ShapeOf("X")},
+    .dims = UnfoldedDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(unfold, UnfoldSchema);
-REGISTER_OPERATOR(unfold_grad, UnfoldGradSchema);
+REGISTER_OPERATOR(unfold, WithGradient<kUnfoldGrad>);
+REGISTER_OPERATOR(unfold_grad, GradientSchema<kUnfoldGrad>);
 
 }  // namespace sluice

@@ -1,21 +1,9 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
-
-void CastGradShape(InferShapeContext& context) {
-  context.SetOutput(
-      "X@GRAD", context.Merge(context.input("X"), context.input("Out@GRAD")));
-}
-
-std::vector<OpDesc> CastGradient(const OpDesc& forward) {
-  OpDesc grad =
-      MakeGradOp(forward, "cast_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}});
-  grad.attributes.clear();
-  return {grad};
-}
 
 void CastSchema(OpSchema& op) {
   op.Doc(
@@ -40,23 +28,20 @@ void CastSchema(OpSchema& op) {
                        "rounds to.")
       .Default(std::string("up"))
       .OneOf({"up", "down", "nearest"});
-  op.InferShape(SameShape).Elementwise().Gradient(CastGradient);
+  op.InferShape(SameShape).Elementwise();
 }
 
-void CastGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of cast between floats: that of Out in the dtype of X, "
-      "rounded to nearest.");
-  op.TypeVar("T", FloatDTypes()).TypeVar("U", FloatDTypes());
-  op.Input("X", "T", "What was cast.", {.shape_only = true});
-  op.Input("Out@GRAD", "U", "The gradient of Out, in the shape of X.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  op.InferShape(CastGradShape);
-}
+constexpr GradientOp kCastGrad = {
+    .forward = CastSchema,
+    .doc =
+        "The gradient of cast between floats: that of Out in the dtype of X, "
+        "rounded to nearest.",
+    .inputs = {ShapeOf("X")},
+    .without = {"dtype", "saturate", "round_mode"}};
 
 }  // namespace
 
-REGISTER_OPERATOR(cast, CastSchema);
-REGISTER_OPERATOR(cast_grad, CastGradSchema);
+REGISTER_OPERATOR(cast, WithGradient<kCastGrad>);
+REGISTER_OPERATOR(cast_grad, GradientSchema<kCastGrad>);
 
 }  // namespace sluice

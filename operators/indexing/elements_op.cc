@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sluice/operators/indexing/scatter_schema.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
 #include "sluice/operators/usual_shapes.h"
@@ -55,19 +56,18 @@ void GatherElementsSchema(OpSchema& op) {
   IndexInput(op);
   op.Output("Out", "T", "In the shape of Index.");
   AxisAttribute(op);
-  op.InferShape(OutShape<IndexDims>).Gradient(PickGradient);
+  op.InferShape(OutShape<IndexDims>);
   op.SharesRows("Out", {"X", "Index"}, AxisSparesRows);
   op.Onnx({"GatherElements", {}}).Torch("torch.gather(X, axis, Index)");
 }
 
-void GatherElementsGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of gather_elements: each element of X gets the sum of the "
-      "gradients of those picked from it, in the order of Index.");
-  AddPickGradArguments(op, "Which elements; checked when the op runs.");
-  AxisAttribute(op);
-  op.InferShape(XGradShape<IndexDims>);
-}
+constexpr GradientOp kGatherElementsGrad = {
+    .forward = GatherElementsSchema,
+    .doc =
+        "The gradient of gather_elements: each element of X gets the sum of "
+        "the gradients of those picked from it, in the order of Index.",
+    .inputs = {ShapeOf("X"), "Index"},
+    .dims = IndexDims};
 
 void ScatterElementsSchema(OpSchema& op) {
   op.Doc(
@@ -103,8 +103,8 @@ void ScatterElementsReduceGradSchema(OpSchema& op) {
 
 }  // namespace
 
-REGISTER_OPERATOR(gather_elements, GatherElementsSchema);
-REGISTER_OPERATOR(gather_elements_grad, GatherElementsGradSchema);
+REGISTER_OPERATOR(gather_elements, WithGradient<kGatherElementsGrad>);
+REGISTER_OPERATOR(gather_elements_grad, GradientSchema<kGatherElementsGrad>);
 REGISTER_OPERATOR(scatter_elements, ScatterElementsSchema);
 REGISTER_OPERATOR(scatter_elements_grad, ScatterElementsGradSchema);
 REGISTER_OPERATOR(scatter_elements_reduce_grad,

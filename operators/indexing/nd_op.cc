@@ -1,4 +1,5 @@
 #include "sluice/operators/indexing/scatter_schema.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -54,13 +55,6 @@ DDim UpdatedDims(const InferShapeContext& context) {
   return NamedDims(context, 0);
 }
 
-void BatchAttribute(OpSchema& op) {
-  op.Attr<int64_t>("batch_dims",
-                   "So many dims X and Index share: each place along them is "
-                   "looked at by itself.")
-      .Default(int64_t{0});
-}
-
 void NdIndexInput(OpSchema& op) {
   op.Input("Index", "S",
            "[..., k]: the first k indices of a slice of X, after the dims of "
@@ -78,20 +72,20 @@ void GatherNdSchema(OpSchema& op) {
   op.Output("Out", "T",
             "The shape of Index without its last dim, then the dims of X that "
             "have no coordinate.");
-  BatchAttribute(op);
-  op.InferShape(OutShape<GatheredDims>)
-      .Gradient(PickGradient)
-      .Onnx({"GatherND", {}});
+  op.Attr<int64_t>("batch_dims",
+                   "So many dims X and Index share: each place along them is "
+                   "looked at by itself.")
+      .Default(int64_t{0});
+  op.InferShape(OutShape<GatheredDims>).Onnx({"GatherND", {}});
 }
 
-void GatherNdGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of gather_nd: each slice of X gets the sum of the "
-      "gradients of those picked from it, in the order of Index.");
-  AddPickGradArguments(op, "Which slices; checked when the op runs.");
-  BatchAttribute(op);
-  op.InferShape(XGradShape<GatheredDims>);
-}
+constexpr GradientOp kGatherNdGrad = {
+    .forward = GatherNdSchema,
+    .doc =
+        "The gradient of gather_nd: each slice of X gets the sum of the "
+        "gradients of those picked from it, in the order of Index.",
+    .inputs = {ShapeOf("X"), "Index"},
+    .dims = GatheredDims};
 
 void ScatterNdSchema(OpSchema& op) {
   op.Doc(
@@ -127,8 +121,8 @@ void ScatterNdReduceGradSchema(OpSchema& op) {
 
 }  // namespace
 
-REGISTER_OPERATOR(gather_nd, GatherNdSchema);
-REGISTER_OPERATOR(gather_nd_grad, GatherNdGradSchema);
+REGISTER_OPERATOR(gather_nd, WithGradient<kGatherNdGrad>);
+REGISTER_OPERATOR(gather_nd_grad, GradientSchema<kGatherNdGrad>);
 REGISTER_OPERATOR(scatter_nd, ScatterNdSchema);
 REGISTER_OPERATOR(scatter_nd_grad, ScatterNdGradSchema);
 REGISTER_OPERATOR(scatter_nd_reduce_grad, ScatterNdReduceGradSchema);

@@ -4,26 +4,11 @@
 
 #include "sluice/operators/registration.h"
 
-// Shared by the schemas of gather_elements and gather_nd, and of
-// scatter_elements and scatter_nd.
+// Shared by the schemas of scatter_elements and scatter_nd.
 namespace sluice {
 
-// Checks Index; returns the shape of what is picked or of Updates.
+// Checks Index; returns the shape of Updates.
 using IndexedDims = DDim (*)(const InferShapeContext&);
-
-inline std::vector<OpDesc> PickGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, forward.type + "_grad",
-      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
-inline void AddPickGradArguments(OpSchema& op, const char* index) {
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "What was picked from.", {.shape_only = true});
-  op.Input("Index", "S", index);
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-}
 
 inline void AddReductionAttribute(OpSchema& op) {
   op.Attr<std::string>(

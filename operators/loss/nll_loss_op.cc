@@ -1,13 +1,14 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
 
-// Checks X, Label and `weight`, if that is not null, and returns the shape of
-// Label: that of X without its axis, or with 1 there.
-ShapeHandle NllLabelShape(const InferShapeContext& context,
-                          const char* weight) {
+// Checks X and Label and returns the shape of Label: that of X without its
+// axis, or with 1 there. The gradient op has no Weight.
+template <bool kForward>
+DDim NllLabelDims(const InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
   const ShapeHandle label = context.input("Label");
   if (!x.dims.rank_known()) return label;
@@ -18,9 +19,11 @@ ShapeHandle NllLabelShape(const InferShapeContext& context,
                   "to {}",
                   axis, x.dims, -rank, rank - 1);
   const auto at = static_cast<int>(axis < 0 ? axis + rank : axis);
-  if (weight != nullptr && context.HasInput(weight)) {
-    const auto weights = context.WithRank(context.input(weight), 1);
-    context.Merge(context.Dim(weights, 0), context.Dim(x, at));
+  if constexpr (kForward) {
+    if (context.HasInput("Weight")) {
+      const auto weights = context.WithRank(context.input("Weight"), 1);
+      context.Merge(context.Dim(weights, 0), context.Dim(x, at));
+    }
   }
   const ShapeHandle before = context.Subshape(x, 0, at);
   const ShapeHandle after = context.Subshape(x, at + 1, rank);
@@ -33,34 +36,9 @@ ShapeHandle NllLabelShape(const InferShapeContext& context,
 }
 
 void NllShape(InferShapeContext& context) {
-  const ShapeHandle label = NllLabelShape(context, "Weight");
+  const DDim label = NllLabelDims<true>(context);
   context.SetOutput("Loss", label);
   context.SetOutput("LabelWeight", label);
-}
-
-void NllGradShape(InferShapeContext& context) {
-  const ShapeHandle label = NllLabelShape(context, nullptr);
-  context.Merge(context.input("LabelWeight"), label);
-  context.Merge(context.input("Loss@GRAD"), label);
-  context.SetOutput("X@GRAD", context.input("X"));
-}
-
-std::vector<OpDesc> NllGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "nll_loss_grad",
-                     {.inputs = {"X", "Label"},
-                      .outputs = {"LabelWeight"},
-                      .output_grads = {"Loss"},
-                      .wanted = {"X"}})};
-}
-
-void NllAttributes(OpSchema& op) {
-  op.Attr<int64_t>("ignore_index",
-                   "Labels of this value have loss and weight 0.")
-      .Default(int64_t{-100});
-  op.Attr<int64_t>("axis",
-                   "The dim of the classes; a negative one counts from the "
-                   "end.")
-      .Default(int64_t{1});
 }
 
 void NllSchema(OpSchema& op) {
@@ -76,28 +54,31 @@ void NllSchema(OpSchema& op) {
   op.Input("Weight", "T", "[C]: the weight of each class; 1 if left out.",
            {.optional = true});
   op.Output("Loss", "T", "In the shape of Label.");
-  op.Output("LabelWeight", "T", "In the same shape: the weight of each label.");
-  NllAttributes(op);
-  op.InferShape(NllShape).Gradient(NllGradient);
+  op.Output("LabelWeight", "T",
+            "In the shape of Label: the weight of each label.");
+  op.Attr<int64_t>("ignore_index",
+                   "Labels of this value have loss and weight 0.")
+      .Default(int64_t{-100});
+  op.Attr<int64_t>("axis",
+                   "The dim of the classes; a negative one counts from the "
+                   "end.")
+      .Default(int64_t{1});
+  op.InferShape(NllShape);
   op.SharesRows("Loss", {"X", "Label"}, AxisSparesRows);
   op.SharesRows("LabelWeight", {"X", "Label"}, AxisSparesRows);
 }
 
-void NllGradSchema(OpSchema& op) {
-  op.Doc("The gradient of nll_loss: -LabelWeight * Loss@GRAD at the labels.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "[N, C, ...].", {.shape_only = true});
-  op.Input("Label", "int64", "[N, ...]; checked when the op runs.");
-  op.Input("LabelWeight", "T", "[N, ...]: what nll_loss gave.");
-  op.Input("Loss@GRAD", "T", "[N, ...].");
-  op.Output("X@GRAD", "T", "[N, C, ...]: 0 but at the labels.");
-  NllAttributes(op);
-  op.InferShape(NllGradShape);
-}
+constexpr GradientOp kNllLossGrad = {
+    .forward = NllSchema,
+    .doc = "The gradient of nll_loss: -LabelWeight * Loss@GRAD at the labels.",
+    .inputs = {ShapeOf("X"), "Label"},
+    .outputs = {"LabelWeight"},
+    .output_grads = {"Loss"},
+    .dims = NllLabelDims<false>};
 
 }  // namespace
 
-REGISTER_OPERATOR(nll_loss, NllSchema);
-REGISTER_OPERATOR(nll_loss_grad, NllGradSchema);
+REGISTER_OPERATOR(nll_loss, WithGradient<kNllLossGrad>);
+REGISTER_OPERATOR(nll_loss_grad, GradientSchema<kNllLossGrad>);
 
 }  // namespace sluice

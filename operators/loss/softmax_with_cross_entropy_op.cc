@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -62,13 +63,21 @@ void LabelGradShape(InferShapeContext& context) {
   context.SetOutput("Label@GRAD", context.input("Label"));
 }
 
+void ForwardSchema(OpSchema& op);
+
+constexpr GradientOp kLogitsGrad = {
+    .forward = ForwardSchema,
+    .doc =
+        "The gradient of softmax_with_cross_entropy's logits. That rows of "
+        "Softmax sum to 1 is relied on.",
+    .inputs = {"Label"},
+    .outputs = {"Softmax"},
+    .output_grads = {"Softmax", "Loss"},
+    .wanted = {"Logits"},
+    .shape = GradShape};
+
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  std::vector<OpDesc> ops = {MakeGradOp(forward,
-                                        "softmax_with_cross_entropy_grad",
-                                        {.inputs = {"Label"},
-                                         .outputs = {"Softmax"},
-                                         .output_grads = {"Softmax", "Loss"},
-                                         .wanted = {"Logits"}})};
+  std::vector<OpDesc> ops = {MakeGradient(forward, kLogitsGrad)};
   const auto soft = forward.attributes.find("soft_label");
   if (soft != forward.attributes.end() && std::get<bool>(soft->second)) {
     ops.push_back(MakeGradOp(forward, "softmax_with_cross_entropy_grad_label",
@@ -77,13 +86,6 @@ std::vector<OpDesc> Gradient(const OpDesc& forward) {
                               .wanted = {"Label"}}));
   }
   return ops;
-}
-
-void LabelInput(OpSchema& op) {
-  op.Input("Label", "L",
-           "[..., 1], int64: the class of each row, 0 to C - 1, or "
-           "ignore_index; checked when the op runs. With soft_label [..., C]: "
-           "a weight for each class. Classes are along axis.");
 }
 
 void Attributes(OpSchema& op) {
@@ -111,7 +113,10 @@ void ForwardSchema(OpSchema& op) {
       "log Softmax.");
   TypeVars(op);
   op.Input("Logits", "T", "[..., C]: rows of logits.");
-  LabelInput(op);
+  op.Input("Label", "L",
+           "[..., 1], int64: the class of each row, 0 to C - 1, or "
+           "ignore_index; checked when the op runs. With soft_label [..., C]: "
+           "a weight for each class. Classes are along axis.");
   op.Output("Softmax", "T", "[..., C]: the softmax of each row.");
   op.Output("Loss", "T", "[..., 1]: the loss of each row.");
   Attributes(op);
@@ -122,22 +127,6 @@ void ForwardSchema(OpSchema& op) {
   op.SharesRows("Softmax", {"Logits", "Label"}, classes_are_not_rows);
   op.SharesRows("Loss", {"Logits", "Label"});
   op.Sizes({{"Logits", "64, n"}, {"Label", "64, 1"}});
-}
-
-void GradSchema(OpSchema& op) {
-  op.Doc("The gradient of softmax_with_cross_entropy's logits.");
-  TypeVars(op);
-  LabelInput(op);
-  op.Input("Softmax", "T",
-           "What softmax_with_cross_entropy gave; that rows sum to 1 is relied "
-           "on.");
-  op.Input("Softmax@GRAD", "T", "Its gradient; 0 if left out.",
-           {.optional = true});
-  op.Input("Loss@GRAD", "T", "The gradient of the losses; 0 if left out.",
-           {.optional = true});
-  op.Output("Logits@GRAD", "T", "[..., C]: the gradient of the logits.");
-  Attributes(op);
-  op.InferShape(GradShape);
 }
 
 void LabelGradSchema(OpSchema& op) {
@@ -156,7 +145,7 @@ void LabelGradSchema(OpSchema& op) {
 }  // namespace
 
 REGISTER_OPERATOR(softmax_with_cross_entropy, ForwardSchema);
-REGISTER_OPERATOR(softmax_with_cross_entropy_grad, GradSchema);
+REGISTER_OPERATOR(softmax_with_cross_entropy_grad, GradientSchema<kLogitsGrad>);
 REGISTER_OPERATOR(softmax_with_cross_entropy_grad_label, LabelGradSchema);
 
 }  // namespace sluice

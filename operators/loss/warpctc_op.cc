@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -24,45 +25,8 @@ int64_t CtcBatch(const InferShapeContext& context) {
   return context.Merge(batch, context.Dim(logits, 1));
 }
 
-void CtcShape(InferShapeContext& context) {
-  context.SetOutput("Loss", {CtcBatch(context), 1});
-}
-
-void CtcGradShape(InferShapeContext& context) {
-  const DDim loss({CtcBatch(context), 1});
-  context.Merge(context.input("Loss@GRAD"), {loss, -1});
-  context.SetOutput("Logits@GRAD", context.input("Logits"));
-}
-
-std::vector<OpDesc> CtcGradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "warpctc_grad",
-                 {.inputs = {"Logits", "Label", "LogitsLength", "LabelLength"},
-                  .output_grads = {"Loss"},
-                  .wanted = {"Logits"}})};
-}
-
-void CtcArguments(OpSchema& op) {
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("Logits", "T",
-           "[T, B, C]: the logits of C classes, one of them the blank, at each "
-           "of up to T times of B sequences.");
-  op.Input("Label", "int64",
-           "[B, L]: the classes that each sequence has to show, no blank among "
-           "them; those past its length are not read.");
-  op.Input("LogitsLength", "int64", "[B]: from 0 to T.", {.host = true});
-  op.Input("LabelLength", "int64", "[B]: from 0 to L.", {.host = true});
-}
-
-void CtcAttributes(OpSchema& op) {
-  op.Attr<int64_t>("blank", "The class that stands for no label.")
-      .Default(int64_t{0})
-      .AtLeast(0);
-  op.Attr<bool>(
-        "norm_by_times",
-        "Divides gradients, not losses, by the sequence's LogitsLength, "
-        "as in Fluid.")
-      .Default(false);
+DDim CtcLossDims(const InferShapeContext& context) {
+  return {CtcBatch(context), 1};
 }
 
 void CtcSchema(OpSchema& op) {
@@ -72,26 +36,42 @@ void CtcSchema(OpSchema& op) {
       "equal neighbours are merged and blanks removed. It is computed in log "
       "space, and is infinite where there is no such sequence. From Graves et "
       "al., 2006.");
-  CtcArguments(op);
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("Logits", "T",
+           "[T, B, C]: the logits of C classes, one of them the blank, at each "
+           "of up to T times of B sequences.");
+  op.Input("Label", "int64",
+           "[B, L]: the classes that each sequence has to show, no blank among "
+           "them; those past its length are not read.");
+  op.Input("LogitsLength", "int64", "[B]: from 0 to T.", {.host = true});
+  op.Input("LabelLength", "int64", "[B]: from 0 to L.", {.host = true});
   op.Output("Loss", "T", "[B, 1].");
-  CtcAttributes(op);
-  op.InferShape(CtcShape).Gradient(CtcGradient);
+  op.Attr<int64_t>("blank", "The class that stands for no label.")
+      .Default(int64_t{0})
+      .AtLeast(0);
+  op.Attr<bool>(
+        "norm_by_times",
+        "Divides gradients, not losses, by the sequence's LogitsLength, "
+        "as in Fluid.")
+      .Default(false);
+  op.InferShape([](InferShapeContext& context) {
+    context.SetOutput("Loss", CtcLossDims(context));
+  });
 }
 
-void CtcGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of warpctc, exact, by a pass forward and one back; 0 past "
-      "the sequences' lengths and where the loss is infinite.");
-  CtcArguments(op);
-  op.Input("Loss@GRAD", "T", "[B, 1].");
-  op.Output("Logits@GRAD", "T", "[T, B, C].");
-  CtcAttributes(op);
-  op.InferShape(CtcGradShape);
-}
+constexpr GradientOp kWarpctcGrad = {
+    .forward = CtcSchema,
+    .doc =
+        "The gradient of warpctc, exact, by a pass forward and one back; 0 "
+        "past the sequences' lengths and where the loss is infinite.",
+    .inputs = {"Logits", "Label", "LogitsLength", "LabelLength"},
+    .output_grads = {"Loss"},
+    .wanted = {"Logits"},
+    .dims = CtcLossDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(warpctc, CtcSchema);
-REGISTER_OPERATOR(warpctc_grad, CtcGradSchema);
+REGISTER_OPERATOR(warpctc, WithGradient<kWarpctcGrad>);
+REGISTER_OPERATOR(warpctc_grad, GradientSchema<kWarpctcGrad>);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -117,11 +118,19 @@ DDim BoxShape(const InferShapeContext& context) {
   return box;
 }
 
-std::vector<OpDesc> CropGradient(const OpDesc& forward) {
-  return MakeGradOp(forward, {"X"});
-}
-
-void BoxAttributes(OpSchema& op) {
+void CropSchema(OpSchema& op) {
+  op.Doc(
+      "Cuts the box out of X that begins at the offsets and has the given "
+      "shape: Out[i, j, ...] = X[offsets[0] + i, offsets[1] + j, ...].");
+  op.TypeVar("T", AllDTypes()).TypeVar("U", AllDTypes());
+  op.TypeVar("S", IndexDTypes());
+  op.Input("X", "T", "The tensor to cut from, of any rank.");
+  op.Input("Y", "U", "Of the rank of X: the box is cut in the shape of Y.",
+           {.optional = true, .shape_only = true});
+  op.Input("Offsets", "S",
+           "[rank of X]: the offsets, checked when the op runs.",
+           {.optional = true, .host = true});
+  op.Output("Out", "T", "The box.");
   op.Attr<Ints>("offsets",
                 "The first element of the box in each dimension; empty means "
                 "all 0. Not together with input Offsets.")
@@ -130,46 +139,20 @@ void BoxAttributes(OpSchema& op) {
                 "The sizes of the box; -1 means everything from the offset "
                 "on. Needed when there is no input Y.")
       .Default(Ints());
+  op.InferShape(OutShape<BoxShape>);
 }
 
-void BoxInputs(OpSchema& op) {
-  op.Input("Y", "U", "Of the rank of X: the box is cut in the shape of Y.",
-           {.optional = true, .shape_only = true});
-  op.Input("Offsets", "S",
-           "[rank of X]: the offsets, checked when the op runs.",
-           {.optional = true, .host = true});
-}
-
-void CropSchema(OpSchema& op) {
-  op.Doc(
-      "Cuts the box out of X that begins at the offsets and has the given "
-      "shape: Out[i, j, ...] = X[offsets[0] + i, offsets[1] + j, ...].");
-  op.TypeVar("T", AllDTypes()).TypeVar("U", AllDTypes());
-  op.TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "The tensor to cut from, of any rank.");
-  BoxInputs(op);
-  op.Output("Out", "T", "The box.");
-  BoxAttributes(op);
-  op.InferShape(OutShape<BoxShape>).Gradient(CropGradient);
-}
-
-void CropGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of crop: the gradient of the box where X was cut, 0 "
-      "elsewhere.");
-  op.TypeVar("T", FloatDTypes()).TypeVar("U", AllDTypes());
-  op.TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "The tensor that was cut from.", {.shape_only = true});
-  BoxInputs(op);
-  op.Input("Out@GRAD", "T", "The gradient of the box, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  BoxAttributes(op);
-  op.InferShape(XGradShape<BoxShape>);
-}
+constexpr GradientOp kCropGrad = {
+    .forward = CropSchema,
+    .doc =
+        "The gradient of crop: the gradient of the box where X was cut, 0 "
+        "elsewhere.",
+    .inputs = {ShapeOf("X"), "Y", "Offsets"},
+    .dims = BoxShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(crop, CropSchema);
-REGISTER_OPERATOR(crop_grad, CropGradSchema);
+REGISTER_OPERATOR(crop, WithGradient<kCropGrad>);
+REGISTER_OPERATOR(crop_grad, GradientSchema<kCropGrad>);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -29,17 +30,6 @@ DDim PickedDims(const InferShapeContext& context) {
   return out;
 }
 
-std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, "gather_grad",
-      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
-void GatherAxis(OpSchema& op) {
-  op.Attr<int64_t>("axis", "The dim of X; negative ones count from the end.")
-      .Default(int64_t{0});
-}
-
 void GatherSchema(OpSchema& op) {
   op.Doc(
       "Picks slices of X along one dimension: Out[i, ...] = X[Index[i], ...] "
@@ -52,28 +42,22 @@ void GatherSchema(OpSchema& op) {
            "when the op runs.");
   op.Output("Out", "T",
             "The shape of X with dim `axis` replaced by the shape of Index.");
-  GatherAxis(op);
-  op.InferShape(OutShape<PickedDims>)
-      .Gradient(GatherGradient)
-      .Onnx({"Gather", {}});
+  op.Attr<int64_t>("axis", "The dim of X; negative ones count from the end.")
+      .Default(int64_t{0});
+  op.InferShape(OutShape<PickedDims>).Onnx({"Gather", {}});
 }
 
-void GatherGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of gather: each slice of X gets the sum of the gradients "
-      "of those picked from it, in the order of Index.");
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "What was picked from.", {.shape_only = true});
-  op.Input("Index", "S", "Which slices; checked when the op runs.");
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  GatherAxis(op);
-  op.InferShape(XGradShape<PickedDims>);
-}
+constexpr GradientOp kGatherGrad = {
+    .forward = GatherSchema,
+    .doc =
+        "The gradient of gather: each slice of X gets the sum of the gradients "
+        "of those picked from it, in the order of Index.",
+    .inputs = {ShapeOf("X"), "Index"},
+    .dims = PickedDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(gather, GatherSchema);
-REGISTER_OPERATOR(gather_grad, GatherGradSchema);
+REGISTER_OPERATOR(gather, WithGradient<kGatherGrad>);
+REGISTER_OPERATOR(gather_grad, GradientSchema<kGatherGrad>);
 
 }  // namespace sluice

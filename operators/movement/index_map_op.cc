@@ -261,6 +261,9 @@ void ExpandAsGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", context.input("X"));
 }
 
+template <DDim (*kDims)(const InferShapeContext&)>
+constexpr GradientOp kIndexMapGrad = {.inputs = {ShapeOf("X")}, .dims = kDims};
+
 struct Row {
   const char* name;
   const char* doc;
@@ -269,7 +272,6 @@ struct Row {
   void (*attributes)(OpSchema& op);
   OpSchema::ShapeFn shape;
   OpSchema::ShapeFn grad_shape;
-  void (*operands)(OpSchema& op);
   OpSchema::ShapeFn late_shape;
 };
 
@@ -286,6 +288,10 @@ void SliceAttributes(OpSchema& op) {
                 "From one index to the next: not 0; negative ones go back. "
                 "None means 1.")
       .Default(Ints());
+  op.Operand("Starts", "starts", "S", "Attribute starts as a vector.");
+  op.Operand("Ends", "ends", "S", "Attribute ends as a vector.");
+  op.Operand("Axes", "axes", "S", "Attribute axes as a vector.");
+  op.Operand("Steps", "steps", "S", "Attribute steps as a vector.");
 }
 
 void PadAttributes(OpSchema& op) {
@@ -304,14 +310,19 @@ void PadAttributes(OpSchema& op) {
                 "The dims that pads is for; negative ones count from the end. "
                 "None means all.")
       .Default(Ints());
+  op.Operand("Pads", "pads", "S", "Attribute pads as a vector.");
+  op.Operand("Value", "value", "T", "Attribute value as one element.");
+  op.Operand("Axes", "axes", "S", "Attribute axes as a vector.");
 }
 
 void ExpandAttributes(OpSchema& op) {
   op.Attr<Ints>("shape", "What X is broadcast with; 1 leaves a dim as it is.");
+  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
 }
 
 void TileAttributes(OpSchema& op) {
   op.Attr<Ints>("repeats", "How often X comes, for each dim.");
+  op.Operand("Repeats", "repeats", "S", "Attribute repeats as a vector.");
 }
 
 void RollAttributes(OpSchema& op) {
@@ -321,30 +332,6 @@ void RollAttributes(OpSchema& op) {
   op.Attr<Ints>("axis",
                 "The dim of each shift; a negative one counts from the end. "
                 "The shifts of a dim that is there twice add up.");
-}
-
-void SliceOperands(OpSchema& op) {
-  op.Operand("Starts", "starts", "S", "Attribute starts as a vector.");
-  op.Operand("Ends", "ends", "S", "Attribute ends as a vector.");
-  op.Operand("Axes", "axes", "S", "Attribute axes as a vector.");
-  op.Operand("Steps", "steps", "S", "Attribute steps as a vector.");
-}
-
-void PadOperands(OpSchema& op) {
-  op.Operand("Pads", "pads", "S", "Attribute pads as a vector.");
-  op.Operand("Value", "value", "T", "Attribute value as one element.");
-  op.Operand("Axes", "axes", "S", "Attribute axes as a vector.");
-}
-
-void ExpandOperands(OpSchema& op) {
-  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
-}
-
-void TileOperands(OpSchema& op) {
-  op.Operand("Repeats", "repeats", "S", "Attribute repeats as a vector.");
-}
-
-void RollOperands(OpSchema& op) {
   op.Operand("Shifts", "shifts", "S", "Attribute shifts as a vector.");
 }
 
@@ -386,43 +373,32 @@ constexpr Row kRows[] = {
      "X[start:end:step] along some dims, as in numpy: the elements whose index "
      "is start, start + step and so on, before end.",
      "The elements, in as many dims as X has.", "Slice", SliceAttributes,
-     OutShape<SlicedDims>, XGradShape<SlicedDims>, SliceOperands,
+     OutShape<SlicedDims>, GradientShape<kIndexMapGrad<SlicedDims>>,
      SliceLateShape},
     {"pad",
      "X with elements around it, or without some of its own, dim by dim.",
      "In the rank of X.", "Pad", PadAttributes, OutShape<PaddedDims>,
-     XGradShape<PaddedDims>, PadOperands, SameRank},
+     GradientShape<kIndexMapGrad<PaddedDims>>, SameRank},
     {"expand",
      "X repeated along its dims of size 1, and along new dims before its own, "
      "as numpy broadcasts it.",
      "In the shape that X and attribute shape have in common.", "Expand",
-     ExpandAttributes, OutShape<ExpandedDims>, XGradShape<ExpandedDims>,
-     ExpandOperands, ExpandLateShape},
+     ExpandAttributes, OutShape<ExpandedDims>,
+     GradientShape<kIndexMapGrad<ExpandedDims>>, ExpandLateShape},
     {"tile", "X again and again, along each dim.",
      "The sizes of X times repeats.", "Tile", TileAttributes,
-     OutShape<TiledDims>, XGradShape<TiledDims>, TileOperands, SameRank},
+     OutShape<TiledDims>, GradientShape<kIndexMapGrad<TiledDims>>, SameRank},
     {"roll",
      "X with its elements moved along some dims; those that leave at one end "
      "come in at the other.",
      "In the shape of X.", "", RollAttributes, OutShape<RolledDims>,
-     XGradShape<RolledDims>, RollOperands, SameShape},
+     GradientShape<kIndexMapGrad<RolledDims>>, SameShape},
 };
 
 OnnxCounterpart OnnxOf(const Row& row) {
   OnnxCounterpart onnx{row.onnx, {}};
   if (onnx.op_type == "Pad") onnx.attributes = {{"constant_value", "value"}};
   return onnx;
-}
-
-constexpr const char* kGradientDoc =
-    ": that of each element of X is the sum over the elements of Out that it "
-    "is.";
-
-void GradArguments(OpSchema& op) {
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What the forward op was given.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
 }
 
 void ExpandAsSchema(OpSchema& op) {
@@ -434,14 +410,16 @@ void ExpandAsSchema(OpSchema& op) {
   op.Input("Y", "U", "What has the shape that is wanted.",
            {.shape_only = true});
   op.Output("Out", "T", "In the shape of Y.");
-  op.InferShape(OutShape<AsTargetDims>).Gradient(GradientFromX);
+  op.InferShape(OutShape<AsTargetDims>);
 }
 
-void ExpandAsGradSchema(OpSchema& op) {
-  op.Doc(std::string("The gradient of expand_as") + kGradientDoc);
-  GradArguments(op);
-  op.InferShape(ExpandAsGradShape);
-}
+constexpr GradientOp kExpandAsGrad = {
+    .forward = ExpandAsSchema,
+    .doc =
+        "The gradient of expand_as: that of each element of X is the sum over "
+        "the elements of Out that it is.",
+    .inputs = {ShapeOf("X")},
+    .shape = ExpandAsGradShape};
 
 // Whether dim 0 stays as it is.
 bool IndexMapSparesRows(const OpDesc& op, const DDim& x) {
@@ -459,28 +437,26 @@ bool IndexMapSparesRows(const OpDesc& op, const DDim& x) {
 }
 
 void AddIndexMapOps(Registry& registry) {
-  registry.AddOperator("expand_as", ExpandAsSchema);
-  registry.AddOperator("expand_as_grad", ExpandAsGradSchema);
+  registry.AddOperator("expand_as", WithGradient<kExpandAsGrad>);
+  registry.AddOperator("expand_as_grad", GradientSchema<kExpandAsGrad>);
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) {
       op.Doc(row.doc);
       op.TypeVar("T", AllDTypes());
       op.Input("X", "T", "A tensor of any shape.");
       op.Output("Out", "T", row.out_doc);
-      row.attributes(op);
       op.TypeVar("S", IndexDTypes());
-      row.operands(op);
+      row.attributes(op);
       op.InferShape(row.shape).InferLateShape(row.late_shape);
       op.SharesRows("Out", {"X"}, IndexMapSparesRows);
-      op.Gradient(GradientFromX).Onnx(OnnxOf(row));
+      op.Gradient(MakeGradients<kExpandAsGrad>).Onnx(OnnxOf(row));
     });
     registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {
-      op.Doc(std::string("The gradient of ") + row.name + kGradientDoc);
-      GradArguments(op);
-      row.attributes(op);
-      op.TypeVar("S", IndexDTypes());
-      row.operands(op);
-      op.InferShape(row.grad_shape).InferLateShape(GradientLateShape);
+      DeriveGradient(registry.Schema(row.name), kExpandAsGrad, op);
+      op.Doc(std::string("The gradient of ") + row.name +
+             ": that of each element of X is the sum over the elements of Out "
+             "that it is.");
+      op.InferShape(row.grad_shape);
     });
   }
 }

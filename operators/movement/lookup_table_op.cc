@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -27,11 +28,6 @@ DDim OutDims(const InferShapeContext& context) {
   return out;
 }
 
-void LookupTableGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
-  context.SetOutput("W@GRAD", context.input("W"));
-}
-
 // One row for each id.
 void LookupTableGradRowsShape(InferShapeContext& context) {
   const ShapeHandle grad =
@@ -47,20 +43,53 @@ void LookupTableGradRowsShape(InferShapeContext& context) {
   context.SetOutput("Rows", DDim({rows}));
 }
 
+void LookupTableSchema(OpSchema& op);
+
+constexpr GradientOp kLookupTableGrad = {
+    .forward = LookupTableSchema,
+    .doc =
+        "The gradient of lookup_table's W: for each row the sum of the "
+        "gradients of Out where it was picked, from the first to the last.",
+    .inputs = {ShapeOf("W"), "Ids"},
+    .wanted = {"W"},
+    .without = {"is_sparse"},
+    .dims = OutDims};
+
+constexpr GradientOp kLookupTableGradRows = {
+    .forward = LookupTableSchema,
+    .doc =
+        "The gradient of lookup_table's W as the rows that were picked: "
+        "W@GRAD, [N, D], is Out@GRAD with a row for each of the N ids. Row "
+        "Rows[i] of the table has the sum of all rows i of W@GRAD that it "
+        "names.",
+    .suffix = "_grad_rows",
+    .inputs = {ShapeOf("W"), "Ids"},
+    .wanted = {"W"},
+    .without = {"is_sparse"},
+    .shape = LookupTableGradRowsShape,
+    .add = [](OpSchema& op) {
+      op.Output("Rows", "int64", "[N]: the ids, and -1 for padding_idx.");
+      op.Alias("W@GRAD", "Out@GRAD").SparseRows("W@GRAD", "Rows");
+    }};
+
 std::vector<OpDesc> LookupTableGradient(const OpDesc& forward) {
-  const bool sparse = std::get<bool>(forward.attributes.at("is_sparse"));
-  OpDesc gradient = MakeGradOp(
-      forward, sparse ? "lookup_table_grad_rows" : "lookup_table_grad",
-      {.inputs = {"W", "Ids"}, .output_grads = {"Out"}, .wanted = {"W"}});
-  gradient.attributes.erase("is_sparse");
-  if (sparse) {
-    const std::string& grad = gradient.outputs[0].second[0];
-    gradient.outputs.push_back({"Rows", {grad + "@ROWS"}});
+  if (!std::get<bool>(forward.attributes.at("is_sparse"))) {
+    return {MakeGradient(forward, kLookupTableGrad)};
   }
-  return {std::move(gradient)};
+  OpDesc sparse = MakeGradient(forward, kLookupTableGradRows);
+  const std::string& grad = sparse.outputs[0].second[0];
+  sparse.outputs.push_back({"Rows", {grad + "@ROWS"}});
+  return {std::move(sparse)};
 }
 
-void Attributes(OpSchema& op) {
+void LookupTableSchema(OpSchema& op) {
+  op.Doc("Picks rows of a table: Out[i, ...] = W[Ids[i], ...].");
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("W", "T", "[V, D]: the table.");
+  op.Input("Ids", "S",
+           "[..., 1] or [...]: rows of W, 0 to V - 1; checked when the op "
+           "runs.");
+  op.Output("Out", "T", "[..., D]: the rows.");
   op.Attr<int64_t>("padding_idx",
                    "The id of rows that are all 0 in Out and learn nothing; "
                    "-1 for none.")
@@ -70,21 +99,6 @@ void Attributes(OpSchema& op) {
                 "A last dimension of Ids of size 1 is no dimension of Out. "
                 "False where its size is known only when the program runs.")
       .Default(true);
-}
-
-void IdsInput(OpSchema& op) {
-  op.Input("Ids", "S",
-           "[..., 1] or [...]: rows of W, 0 to V - 1; checked when the op "
-           "runs.");
-}
-
-void LookupTableSchema(OpSchema& op) {
-  op.Doc("Picks rows of a table: Out[i, ...] = W[Ids[i], ...].");
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("W", "T", "[V, D]: the table.");
-  IdsInput(op);
-  op.Output("Out", "T", "[..., D]: the rows.");
-  Attributes(op);
   op.Attr<bool>("is_sparse", "The gradient of W is sparse: a row for each id.")
       .Default(false);
   op.InferShape(OutShape<OutDims>).Gradient(LookupTableGradient);
@@ -92,40 +106,10 @@ void LookupTableSchema(OpSchema& op) {
   op.Sizes({{"W", "1000, n"}, {"Ids", "64, 1"}});
 }
 
-void GradientInputs(OpSchema& op) {
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("W", "T", "As given to lookup_table.", {.shape_only = true});
-  IdsInput(op);
-  op.Input("Out@GRAD", "T", "[..., D]: the gradient of the rows.");
-}
-
-void LookupTableGradRowsSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of lookup_table's W as the rows that were picked: row "
-      "Rows[i] of the table has the sum of all rows i of W@GRAD that it "
-      "names.");
-  GradientInputs(op);
-  op.Output("W@GRAD", "T", "[N, D]: Out@GRAD, a row for each of the N ids.");
-  op.Output("Rows", "int64", "[N]: the ids, and -1 for padding_idx.");
-  Attributes(op);
-  op.InferShape(LookupTableGradRowsShape).Alias("W@GRAD", "Out@GRAD");
-  op.SparseRows("W@GRAD", "Rows");
-}
-
-void LookupTableGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of lookup_table's W: for each row the sum of the gradients "
-      "of Out where it was picked, from the first to the last.");
-  GradientInputs(op);
-  op.Output("W@GRAD", "T", "[V, D]: the gradient of the table.");
-  Attributes(op);
-  op.InferShape(LookupTableGradShape);
-}
-
 }  // namespace
 
 REGISTER_OPERATOR(lookup_table, LookupTableSchema);
-REGISTER_OPERATOR(lookup_table_grad, LookupTableGradSchema);
-REGISTER_OPERATOR(lookup_table_grad_rows, LookupTableGradRowsSchema);
+REGISTER_OPERATOR(lookup_table_grad, GradientSchema<kLookupTableGrad>);
+REGISTER_OPERATOR(lookup_table_grad_rows, GradientSchema<kLookupTableGradRows>);
 
 }  // namespace sluice

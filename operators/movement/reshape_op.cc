@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
 
@@ -107,14 +108,6 @@ void ReshapeGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", x);
 }
 
-std::vector<OpDesc> ReshapeGradient(const OpDesc& forward) {
-  OpDesc grad =
-      MakeGradOp(forward, "reshape_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}});
-  grad.attributes.clear();
-  return {grad};
-}
-
 void ReshapeSchema(OpSchema& op) {
   op.Doc(
       "X in another shape: the same elements in the same row-major order. No "
@@ -131,22 +124,21 @@ void ReshapeSchema(OpSchema& op) {
   op.TypeVar("S", IndexDTypes());
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
   op.InferShape(ReshapeShape).InferLateShape(ReshapeLateShape);
-  op.Gradient(ReshapeGradient).Alias("Out", "X");
+  op.Alias("Out", "X");
   op.SharesRows("Out", {"X"}, ShapeKeepsRows);
 }
 
-void ReshapeGradSchema(OpSchema& op) {
-  op.Doc("The gradient of reshape: that of Out in the shape of X.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What was reshaped.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  op.InferShape(ReshapeGradShape).Alias("X@GRAD", "Out@GRAD");
-}
+constexpr GradientOp kReshapeGrad = {
+    .forward = ReshapeSchema,
+    .doc = "The gradient of reshape: that of Out in the shape of X.",
+    .inputs = {ShapeOf("X")},
+    .without = {"shape", "allow_zero"},
+    .shape = ReshapeGradShape,
+    .add = [](OpSchema& op) { op.Alias("X@GRAD", "Out@GRAD"); }};
 
 }  // namespace
 
-REGISTER_OPERATOR(reshape, ReshapeSchema);
-REGISTER_OPERATOR(reshape_grad, ReshapeGradSchema);
+REGISTER_OPERATOR(reshape, WithGradient<kReshapeGrad>);
+REGISTER_OPERATOR(reshape_grad, GradientSchema<kReshapeGrad>);
 
 }  // namespace sluice

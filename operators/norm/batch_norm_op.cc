@@ -1,4 +1,5 @@
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -55,43 +56,16 @@ void FusedBatchNormGradShape(InferShapeContext& context) {
                     context.Merge(context.input("X"), context.input("Out")));
 }
 
-std::vector<OpDesc> BatchNormGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "batch_norm_grad",
-                     {.inputs = {"X", "Scale"},
-                      .outputs = {"SavedMean", "SavedVariance"},
-                      .output_grads = {"Y", "SavedMean", "SavedVariance"},
-                      .wanted = {"X", "Scale", "Bias"}})};
-}
-
-void BatchNormAttributes(OpSchema& op) {
-  op.Attr<double>("momentum",
-                  "How much of Mean and Variance is kept, when training.")
-      .Default(0.9)
-      .AtLeast(0)
-      .AtMost(1);
-  op.Attr<double>("epsilon", "Added to the variance.").Default(1e-5).AtLeast(0);
-  op.Attr<bool>("is_test", "Normalizes by Mean and Variance.").Default(false);
-  op.Attr<std::string>("data_format",
-                       "Where the channels are: dim 1 for NCHW, the last one "
-                       "for NHWC.")
-      .Default(std::string("NCHW"))
-      .OneOf({"NCHW", "NHWC"});
-}
-
-void XAndScale(OpSchema& op) {
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("X", "T",
-           "[N, C, ...] for NCHW, [N, ..., C] for NHWC, of rank 2 or more.");
-  op.Input("Scale", "T", "[C]: multiplies what was normalized.");
-}
-
 void BatchNormArguments(OpSchema& op) {
   op.Doc(
       "Normalizes each channel: Y = (X - mean) / sqrt(variance + epsilon) * "
       "Scale + Bias. Mean and variance (of all elements, divided by their "
       "number) are those of the batch, or with is_test the inputs Mean and "
       "Variance.");
-  XAndScale(op);
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T",
+           "[N, C, ...] for NCHW, [N, ..., C] for NHWC, of rank 2 or more.");
+  op.Input("Scale", "T", "[C]: multiplies what was normalized.");
   op.Input("Bias", "T", "[C]: added at the end.");
   op.Input("Mean", "T", "[C]: the running mean.");
   op.Input("Variance", "T", "[C]: the running variance.");
@@ -106,13 +80,23 @@ void BatchNormArguments(OpSchema& op) {
   op.Output("SavedVariance", "T",
             "[C]: 1 / sqrt(variance + epsilon) that was used.");
   op.Update("MeanOut", "Mean").Update("VarianceOut", "Variance");
-  BatchNormAttributes(op);
+  op.Attr<double>("momentum",
+                  "How much of Mean and Variance is kept, when training.")
+      .Default(0.9)
+      .AtLeast(0)
+      .AtMost(1);
+  op.Attr<double>("epsilon", "Added to the variance.").Default(1e-5).AtLeast(0);
+  op.Attr<bool>("is_test", "Normalizes by Mean and Variance.").Default(false);
+  op.Attr<std::string>("data_format",
+                       "Where the channels are: dim 1 for NCHW, the last one "
+                       "for NHWC.")
+      .Default(std::string("NCHW"))
+      .OneOf({"NCHW", "NHWC"});
   op.InferShape(BatchNormShape);
 }
 
 void BatchNormSchema(OpSchema& op) {
   BatchNormArguments(op);
-  op.Gradient(BatchNormGradient);
   op.FusedAs("fused_batch_norm");
   op.Sizes({{"X", "8, n, 14, 14"},
             {"Scale", "n"},
@@ -128,28 +112,19 @@ void FusedBatchNormSchema(OpSchema& op) {
   op.InferShape(FusedBatchNormShape);
 }
 
-void BatchNormGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradients of batch_norm. Those of MeanOut and VarianceOut are no "
-      "part of it.");
-  XAndScale(op);
-  op.Input("SavedMean", "T", "What batch_norm gave.");
-  op.Input("SavedVariance", "T", "What batch_norm gave.");
-  op.Input("Y@GRAD", "T", "The gradient of Y; 0 if left out.",
-           {.optional = true});
-  op.Input("SavedMean@GRAD", "T", "The gradient of SavedMean.",
-           {.optional = true});
-  op.Input("SavedVariance@GRAD", "T", "The gradient of SavedVariance.",
-           {.optional = true});
-  op.Output("X@GRAD", "T", "The gradient of X.", {.optional = true});
-  op.Output("Scale@GRAD", "T", "The gradient of Scale.", {.optional = true});
-  op.Output("Bias@GRAD", "T", "The gradient of Bias.", {.optional = true});
-  BatchNormAttributes(op);
-  op.InferShape(BatchNormGradShape);
-}
+constexpr GradientOp kBatchNormGrad = {
+    .forward = BatchNormSchema,
+    .doc =
+        "The gradients of batch_norm. Those of MeanOut and VarianceOut are no "
+        "part of it.",
+    .inputs = {"X", "Scale"},
+    .outputs = {"SavedMean", "SavedVariance"},
+    .output_grads = {"Y", "SavedMean", "SavedVariance"},
+    .wanted = {"X", "Scale", "Bias"},
+    .shape = BatchNormGradShape};
 
 void FusedBatchNormGradSchema(OpSchema& op) {
-  BatchNormGradSchema(op);
+  GradientSchema<kBatchNormGrad>(op);
   op.Doc(
         "The gradients of batch_norm, of what was added to its Y, and of the "
         "relu after that. Y@GRAD is the gradient of the relu's output. X@GRAD "
@@ -163,9 +138,9 @@ void FusedBatchNormGradSchema(OpSchema& op) {
 
 }  // namespace
 
-REGISTER_OPERATOR(batch_norm, BatchNormSchema);
+REGISTER_OPERATOR(batch_norm, WithGradient<kBatchNormGrad>);
 REGISTER_OPERATOR(fused_batch_norm, FusedBatchNormSchema);
 REGISTER_OPERATOR(fused_batch_norm_grad, FusedBatchNormGradSchema);
-REGISTER_OPERATOR(batch_norm_grad, BatchNormGradSchema);
+REGISTER_OPERATOR(batch_norm_grad, GradientSchema<kBatchNormGrad>);
 
 }  // namespace sluice

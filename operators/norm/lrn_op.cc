@@ -1,5 +1,5 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
-#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -15,7 +15,13 @@ void LrnGradShape(InferShapeContext& context) {
           context.Merge(context.input("X"), context.input("Out@GRAD")), 2));
 }
 
-void LrnAttributes(OpSchema& op) {
+void LrnSchema(OpSchema& op) {
+  op.Doc(
+      "Local response normalization across channels: Out[c] = X[c] / (k + "
+      "alpha / n * the sum of X[i]^2)^beta over the channels i from c - (n - "
+      "1) / 2 to c + n / 2, both rounded down, that exist.");
+  op.Input("X", "T", "[N, C, ...] for NCHW, [N, ..., C] for NHWC.");
+  op.Output("Out", "T", "In the shape of X.");
   op.TypeVar("T", FloatDTypes());
   op.Attr<int64_t>("n", "The channels of a window.")
       .Default(int64_t{5})
@@ -32,34 +38,18 @@ void LrnAttributes(OpSchema& op) {
                        "for NHWC.")
       .Default(std::string("NCHW"))
       .OneOf({"NCHW", "NHWC"});
-}
-
-constexpr const char* kXDoc = "[N, C, ...] for NCHW, [N, ..., C] for NHWC.";
-
-void LrnSchema(OpSchema& op) {
-  op.Doc(
-      "Local response normalization across channels: Out[c] = X[c] / (k + "
-      "alpha / n * the sum of X[i]^2)^beta over the channels i from c - (n - "
-      "1) / 2 to c + n / 2, both rounded down, that exist.");
-  op.Input("X", "T", kXDoc);
-  op.Output("Out", "T", "In the shape of X.");
-  LrnAttributes(op);
-  op.InferShape(LrnShape).Gradient(GradientFromX);
+  op.InferShape(LrnShape);
   op.Onnx({"LRN", {{"size", "n"}, {"bias", "k"}}});
 }
 
-void LrnGradSchema(OpSchema& op) {
-  op.Doc("The gradient of lrn.");
-  op.Input("X", "T", kXDoc);
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  LrnAttributes(op);
-  op.InferShape(LrnGradShape);
-}
+constexpr GradientOp kLrnGrad = {.forward = LrnSchema,
+                                 .doc = "The gradient of lrn.",
+                                 .inputs = {"X"},
+                                 .shape = LrnGradShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(lrn, LrnSchema);
-REGISTER_OPERATOR(lrn_grad, LrnGradSchema);
+REGISTER_OPERATOR(lrn, WithGradient<kLrnGrad>);
+REGISTER_OPERATOR(lrn_grad, GradientSchema<kLrnGrad>);
 
 }  // namespace sluice

@@ -1,6 +1,6 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
-#include "sluice/operators/usual_shapes.h"
 
 namespace sluice {
 namespace {
@@ -26,19 +26,15 @@ void SoftmaxGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", out);
 }
 
-void SoftmaxAxis(OpSchema& op) {
-  op.Attr<int64_t>("axis",
-                   "The dimension that sums to 1; a negative one counts from "
-                   "the end.")
-      .Default(int64_t{-1});
-}
-
 void ForwardSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "Of rank 1 or more.");
   op.Output("Out", "T", "In X's shape.");
-  SoftmaxAxis(op);
-  op.InferShape(SoftmaxShape).Gradient(GradientFromOut);
+  op.Attr<int64_t>("axis",
+                   "The dimension that sums to 1; a negative one counts from "
+                   "the end.")
+      .Default(int64_t{-1});
+  op.InferShape(SoftmaxShape);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 
@@ -55,36 +51,29 @@ void LogSoftmaxSchema(OpSchema& op) {
   op.Torch("torch.log_softmax(X, axis)");
 }
 
-void BackwardSchema(OpSchema& op) {
-  op.TypeVar("T", FloatDTypes());
-  op.Input("Out", "T",
-           "What the forward op gave. That its softmax sums to 1 is relied on: "
-           "1 less an element above a half is the sum of the others.");
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  SoftmaxAxis(op);
-  op.InferShape(SoftmaxGradShape);
-}
+constexpr GradientOp kSoftmaxGrad = {
+    .forward = SoftmaxSchema,
+    .doc =
+        "The gradient of softmax: (Out@GRAD - the sum of Out@GRAD * Out over "
+        "the dimension) * Out. That Out sums to 1 is relied on: 1 less an "
+        "element above a half is the sum of the others.",
+    .outputs = {"Out"},
+    .shape = SoftmaxGradShape};
 
-void SoftmaxGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of softmax: (Out@GRAD - the sum of Out@GRAD * Out over the "
-      "dimension) * Out.");
-  BackwardSchema(op);
-}
-
-void LogSoftmaxGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of log_softmax: Out@GRAD - exp(Out) * the sum of Out@GRAD "
-      "over the dimension.");
-  BackwardSchema(op);
-}
+constexpr GradientOp kLogSoftmaxGrad = {
+    .forward = LogSoftmaxSchema,
+    .doc =
+        "The gradient of log_softmax: Out@GRAD - exp(Out) * the sum of "
+        "Out@GRAD over the dimension. That exp(Out) sums to 1 is relied on: 1 "
+        "less an element above a half is the sum of the others.",
+    .outputs = {"Out"},
+    .shape = SoftmaxGradShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(softmax, SoftmaxSchema);
-REGISTER_OPERATOR(softmax_grad, SoftmaxGradSchema);
-REGISTER_OPERATOR(log_softmax, LogSoftmaxSchema);
-REGISTER_OPERATOR(log_softmax_grad, LogSoftmaxGradSchema);
+REGISTER_OPERATOR(softmax, WithGradient<kSoftmaxGrad>);
+REGISTER_OPERATOR(softmax_grad, GradientSchema<kSoftmaxGrad>);
+REGISTER_OPERATOR(log_softmax, WithGradient<kLogSoftmaxGrad>);
+REGISTER_OPERATOR(log_softmax_grad, GradientSchema<kLogSoftmaxGrad>);
 
 }  // namespace sluice

@@ -4,20 +4,15 @@
 namespace sluice {
 namespace {
 
-std::vector<OpDesc> SyncBatchNormGradient(const OpDesc& forward) {
-  auto grads = Registry::Global().Schema("batch_norm").gradient_fn()(forward);
-  grads[0].type = "sync_batch_norm_grad";
-  return grads;
-}
-
 void AddSyncBatchNorm(Registry& registry) {
   registry.AddOperator("sync_batch_norm", [&](OpSchema& op) {
-    op.Extends(registry.Schema("batch_norm"))
+    const OpSchema& base = registry.Schema("batch_norm");
+    op.Extends(base)
         .Doc(
             "batch_norm, whose mean and variance are those of the batches of "
             "all ranks together. A program cloned for testing has batch_norm.")
         .ForTest("batch_norm")
-        .Gradient(SyncBatchNormGradient);
+        .Gradient(base.gradient_fn());
   });
   registry.AddOperator("sync_batch_norm_grad", [&](OpSchema& op) {
     op.Extends(registry.Schema("batch_norm_grad"))

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -19,18 +20,6 @@ DDim MaxOutOutShape(const InferShapeContext& context) {
   return out;
 }
 
-std::vector<OpDesc> MaxOutGradient(const OpDesc& forward) {
-  return MakeGradOp(forward, {"X"});
-}
-
-void GroupsAttribute(OpSchema& op) {
-  op.Attr<int64_t>("groups",
-                   "How many neighbouring channels of X one channel of Out is "
-                   "the maximum of.")
-      .AtLeast(1)
-      .AtMost(std::numeric_limits<int>::max());
-}
-
 void MaxOutSchema(OpSchema& op) {
   op.Doc(
       "The maximum over each run of `groups` channels: Out[n, c, h, w] = max "
@@ -38,25 +27,25 @@ void MaxOutSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "[N, C, H, W]; groups divides C.");
   op.Output("Out", "T", "[N, C / groups, H, W].");
-  GroupsAttribute(op);
-  op.InferShape(OutShape<MaxOutOutShape>).Gradient(MaxOutGradient);
+  op.Attr<int64_t>("groups",
+                   "How many neighbouring channels of X one channel of Out is "
+                   "the maximum of.")
+      .AtLeast(1)
+      .AtMost(std::numeric_limits<int>::max());
+  op.InferShape(OutShape<MaxOutOutShape>);
 }
 
-void MaxOutGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of maxout: each gradient of Out goes to the first of the "
-      "channels that hold the maximum, the others get 0.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "[N, C, H, W]: what maxout was given.");
-  op.Input("Out@GRAD", "T", "[N, C / groups, H, W].");
-  op.Output("X@GRAD", "T", "[N, C, H, W].");
-  GroupsAttribute(op);
-  op.InferShape(XGradShape<MaxOutOutShape>);
-}
+constexpr GradientOp kMaxoutGrad = {
+    .forward = MaxOutSchema,
+    .doc =
+        "The gradient of maxout: each gradient of Out goes to the first of the "
+        "channels that hold the maximum, the others get 0.",
+    .inputs = {"X"},
+    .dims = MaxOutOutShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(maxout, MaxOutSchema);
-REGISTER_OPERATOR(maxout_grad, MaxOutGradSchema);
+REGISTER_OPERATOR(maxout, WithGradient<kMaxoutGrad>);
+REGISTER_OPERATOR(maxout_grad, GradientSchema<kMaxoutGrad>);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 #include "sluice/operators/window_shape.h"
@@ -30,7 +31,20 @@ void Pool3dShape(InferShapeContext& context) {
   context.SetOutput("Mask", out);
 }
 
-void Pool3dAttributes(OpSchema& op) {
+void Pool3dSchema(OpSchema& op) {
+  op.Doc(
+      "The maximum or the average of each window that slides over the depth, "
+      "the height and the width; each channel by itself. A window with no "
+      "element inside the input has the maximum -infinity, and the average 0 "
+      "or, if exclusive, NaN.");
+  op.Input("X", "T", "[N, C, D, H, W]; images have D = 1, signals D = H = 1.");
+  op.Output("Out", "T",
+            "[N, C, D', H', W'], with D' = (D + padding - (window - 1) * "
+            "dilation - 1) / stride + 1, rounded down, or up for ceil_mode.");
+  op.Output("Mask", "int64",
+            "Where each maximum is in X, counted over all elements of X; of "
+            "equal ones the first, -1 for none. For avg -1.",
+            {.optional = true});
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Attr<std::string>("pooling_type",
                        "max: the largest number of each window, NaN if there "
@@ -56,45 +70,21 @@ void Pool3dAttributes(OpSchema& op) {
                 "Elements left over at the end get a window that reaches past "
                 "it, if it would begin inside the input.")
       .Default(false);
+  op.InferShape(Pool3dShape);
 }
 
-constexpr const char* kPool3dXDoc =
-    "[N, C, D, H, W]; images have D = 1, signals D = H = 1.";
-constexpr const char* kPool3dOutDoc =
-    "[N, C, D', H', W'], with D' = (D + padding - (window - 1) * dilation - 1) "
-    "/ stride + 1, rounded down, or up for ceil_mode.";
-
-void Pool3dSchema(OpSchema& op) {
-  op.Doc(
-      "The maximum or the average of each window that slides over the depth, "
-      "the height and the width; each channel by itself. A window with no "
-      "element inside the input has the maximum -infinity, and the average 0 "
-      "or, if exclusive, NaN.");
-  op.Input("X", "T", kPool3dXDoc);
-  op.Output("Out", "T", kPool3dOutDoc);
-  op.Output("Mask", "int64",
-            "Where each maximum is in X, counted over all elements of X; of "
-            "equal ones the first, -1 for none. For avg -1.",
-            {.optional = true});
-  Pool3dAttributes(op);
-  op.InferShape(Pool3dShape).Gradient(GradientFromX);
-}
-
-void Pool3dGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of pool3d. max: the gradient of each window goes to the "
-      "first of its elements that holds the maximum; avg: to all of them in "
-      "equal parts.");
-  op.Input("X", "T", kPool3dXDoc);
-  op.Input("Out@GRAD", "T", kPool3dOutDoc);
-  op.Output("X@GRAD", "T", "In the shape of X.");
-  Pool3dAttributes(op);
-  op.InferShape(XGradShape<Pool3dOutShape>);
-}
+constexpr GradientOp kPool3dGrad = {
+    .forward = Pool3dSchema,
+    .doc =
+        "The gradient of pool3d. max: the gradient of each window goes to the "
+        "first of its elements that holds the maximum; avg: to all of them in "
+        "equal parts.",
+    .inputs = {"X"},
+    .dims = Pool3dOutShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(pool3d, Pool3dSchema);
-REGISTER_OPERATOR(pool3d_grad, Pool3dGradSchema);
+REGISTER_OPERATOR(pool3d, WithGradient<kPool3dGrad>);
+REGISTER_OPERATOR(pool3d_grad, GradientSchema<kPool3dGrad>);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/ragged/sequences.h"
 
 namespace sluice {
@@ -33,30 +34,6 @@ void PoolGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", context.input("X"));
 }
 
-std::vector<OpDesc> PoolGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, forward.type + "_grad",
-                     {.inputs = {"X", "Offsets"},
-                      .outputs = {"MaxIndex"},
-                      .output_grads = {"Out"},
-                      .wanted = {"X"}})};
-}
-
-void ReduceAttributes(OpSchema& op) {
-  op.Attr<std::string>("pooltype", "SUM, AVERAGE or MAX.")
-      .Default("SUM")
-      .OneOf({"SUM", "AVERAGE", "MAX"});
-  op.Attr<double>("pad_value", "Out without rows.").Default(0.0);
-}
-
-void Attributes(OpSchema& op) {
-  op.Attr<std::string>("pooltype",
-                       "SUM, AVERAGE; SQRT: the sum over the square root of "
-                       "the length; MAX; FIRST, LAST: a row.")
-      .Default("AVERAGE")
-      .OneOf({"SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"});
-  op.Attr<double>("pad_value", "Out for an empty sequence.").Default(0.0);
-}
-
 void PoolSchema(OpSchema& op) {
   op.Doc(
       "One row for each sequence, of its rows, column by column. Sums are "
@@ -70,9 +47,14 @@ void PoolSchema(OpSchema& op) {
   op.Output("MaxIndex", "int64",
             "[B, ...] for MAX: the first row that has it; -1 for an empty "
             "sequence. Else [0].");
-  Attributes(op);
+  op.Attr<std::string>("pooltype",
+                       "SUM, AVERAGE; SQRT: the sum over the square root of "
+                       "the length; MAX; FIRST, LAST: a row.")
+      .Default("AVERAGE")
+      .OneOf({"SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"});
+  op.Attr<double>("pad_value", "Out for an empty sequence.").Default(0.0);
   op.PerSequence("Out", "Offsets").PerSequence("MaxIndex", "Offsets");
-  op.InferShape(PoolShape).Gradient(PoolGradient);
+  op.InferShape(PoolShape);
 }
 
 void ReduceSchema(OpSchema& op) {
@@ -85,39 +67,34 @@ void ReduceSchema(OpSchema& op) {
   OffsetsInput(op);
   op.Output("Out", "T", "[...].");
   op.Output("MaxIndex", "int64", "[...] for MAX: the first row. Else [0].");
-  ReduceAttributes(op);
-  op.InferShape(PoolShape).Gradient(PoolGradient);
+  op.Attr<std::string>("pooltype", "SUM, AVERAGE or MAX.")
+      .Default("SUM")
+      .OneOf({"SUM", "AVERAGE", "MAX"});
+  op.Attr<double>("pad_value", "Out without rows.").Default(0.0);
+  op.InferShape(PoolShape);
 }
 
-void GradArguments(OpSchema& op) {
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("X", "T", "As the forward op had it.", {.shape_only = true});
-  OffsetsInput(op);
-  op.Input("MaxIndex", "int64", "What the forward op gave.");
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "In X's shape.");
-  op.InferShape(PoolGradShape);
-}
+constexpr GradientOp kSequencePoolGrad = {
+    .forward = PoolSchema,
+    .doc =
+        "The gradient of sequence_pool; 0 for padding, and of MAX for all but "
+        "the row that MaxIndex says.",
+    .inputs = {ShapeOf("X"), "Offsets"},
+    .outputs = {"MaxIndex"},
+    .shape = PoolGradShape};
 
-void PoolGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of sequence_pool; 0 for padding, and of MAX for all but "
-      "the row that MaxIndex says.");
-  GradArguments(op);
-  Attributes(op);
-}
-
-void ReduceGradSchema(OpSchema& op) {
-  op.Doc("The gradient of sequence_reduce; 0 for padding.");
-  GradArguments(op);
-  ReduceAttributes(op);
-}
+constexpr GradientOp kSequenceReduceGrad = {
+    .forward = ReduceSchema,
+    .doc = "The gradient of sequence_reduce; 0 for padding.",
+    .inputs = {ShapeOf("X"), "Offsets"},
+    .outputs = {"MaxIndex"},
+    .shape = PoolGradShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(sequence_pool, PoolSchema);
-REGISTER_OPERATOR(sequence_pool_grad, PoolGradSchema);
-REGISTER_OPERATOR(sequence_reduce, ReduceSchema);
-REGISTER_OPERATOR(sequence_reduce_grad, ReduceGradSchema);
+REGISTER_OPERATOR(sequence_pool, WithGradient<kSequencePoolGrad>);
+REGISTER_OPERATOR(sequence_pool_grad, GradientSchema<kSequencePoolGrad>);
+REGISTER_OPERATOR(sequence_reduce, WithGradient<kSequenceReduceGrad>);
+REGISTER_OPERATOR(sequence_reduce_grad, GradientSchema<kSequenceReduceGrad>);
 
 }  // namespace sluice

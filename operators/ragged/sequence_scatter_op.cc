@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/ragged/sequences.h"
 
 namespace sluice {
@@ -35,31 +36,29 @@ void ScatterGradShape(InferShapeContext& context) {
   context.SetOutput("Updates@GRAD", context.input("Updates"));
 }
 
+void ScatterSchema(OpSchema& op);
+
+constexpr GradientOp kSequenceScatterGrad = {
+    .forward = ScatterSchema,
+    .doc = "The gradient of sequence_scatter's Updates; 0 for padding.",
+    .inputs = {"Ids", "Offsets", ShapeOf("Updates")},
+    .wanted = {"Updates"},
+    .shape = ScatterGradShape};
+
 // The gradient of X is that of Out.
 std::vector<OpDesc> ScatterGradient(const OpDesc& forward) {
-  OpDesc same =
-      MakeGradOp(forward, "assign", {.output_grads = {"Out"}, .wanted = {"X"}});
-  same.attributes.clear();
-  same.inputs[0].first = "X";
-  same.outputs[0].first = "Out";
-  return {same, MakeGradOp(forward, "sequence_scatter_grad",
-                           {.inputs = {"Ids", "Offsets", "Updates"},
-                            .output_grads = {"Out"},
-                            .wanted = {"Updates"}})};
-}
-
-void Ids(OpSchema& op) {
-  op.Input("Ids", "S", "[N] or [N, 1], ragged: a column of X for each update.",
-           {.host = true});
-  op.TypeVar("S", IndexDTypes());
-  OffsetsInput(op, "Ids");
+  return {GradientThrough(forward, forward.Input("X")[0], "assign", {}),
+          MakeGradient(forward, kSequenceScatterGrad)};
 }
 
 void ScatterSchema(OpSchema& op) {
   op.Doc("Out = X, plus Updates[i] at column Ids[i] of its sequence's row.");
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("X", "T", "[B, D].");
-  Ids(op);
+  op.Input("Ids", "S", "[N] or [N, 1], ragged: a column of X for each update.",
+           {.host = true});
+  op.TypeVar("S", IndexDTypes());
+  OffsetsInput(op, "Ids");
   op.Input("Updates", "T", "[N] or [N, 1], ragged as Ids.");
   op.Output("Out", "T", "In X's shape.");
   op.Ragged("Updates", "Offsets").PerSequence("X", "Offsets");
@@ -67,20 +66,9 @@ void ScatterSchema(OpSchema& op) {
   op.InferShape(ScatterShape).Gradient(ScatterGradient);
 }
 
-void ScatterGradSchema(OpSchema& op) {
-  op.Doc("The gradient of sequence_scatter's Updates; 0 for padding.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  Ids(op);
-  op.Input("Updates", "T", "As given to sequence_scatter.",
-           {.shape_only = true});
-  op.Input("Out@GRAD", "T", "[B, D].");
-  op.Output("Updates@GRAD", "T", "In the shape of Updates.");
-  op.InferShape(ScatterGradShape);
-}
-
 }  // namespace
 
 REGISTER_OPERATOR(sequence_scatter, ScatterSchema);
-REGISTER_OPERATOR(sequence_scatter_grad, ScatterGradSchema);
+REGISTER_OPERATOR(sequence_scatter_grad, GradientSchema<kSequenceScatterGrad>);
 
 }  // namespace sluice

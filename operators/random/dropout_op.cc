@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -13,13 +14,14 @@ void DropoutGradShape(InferShapeContext& context) {
                                             context.input("Out@GRAD")));
 }
 
-std::vector<OpDesc> DropoutGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, "dropout_grad",
-      {.outputs = {"Mask"}, .output_grads = {"Out"}, .wanted = {"X"}})};
-}
-
-void DropoutAttributes(OpSchema& op) {
+void DropoutSchema(OpSchema& op) {
+  op.Doc(
+      "Sets random elements to 0: the same for the same seed, place in the "
+      "program and run, whatever the device and the number of threads.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "In X's shape.");
+  op.Output("Mask", "uint8", "1 where the element was kept, else 0.");
   op.Attr<double>("dropout_prob", "How likely an element becomes 0.")
       .Default(0.5)
       .AtLeast(0)
@@ -35,34 +37,19 @@ void DropoutAttributes(OpSchema& op) {
                    "With the op's position in the program and the number of "
                    "the run it says which elements.")
       .Default(int64_t{0});
-}
-
-void DropoutSchema(OpSchema& op) {
-  op.Doc(
-      "Sets random elements to 0: the same for the same seed, place in the "
-      "program and run, whatever the device and the number of threads.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "A tensor of any shape.");
-  op.Output("Out", "T", "In X's shape.");
-  op.Output("Mask", "uint8", "1 where the element was kept, else 0.");
-  DropoutAttributes(op);
-  op.InferShape(DropoutShape).Gradient(DropoutGradient).Random();
+  op.InferShape(DropoutShape).Random();
   op.SharesRows("Out", {"X"}).SharesRows("Mask", {"X"});
 }
 
-void DropoutGradSchema(OpSchema& op) {
-  op.Doc("The gradient of dropout: Out@GRAD where Mask is 1, scaled as Out.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("Mask", "uint8", "What dropout gave.");
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  DropoutAttributes(op);
-  op.InferShape(DropoutGradShape);
-}
+constexpr GradientOp kDropoutGrad = {
+    .forward = DropoutSchema,
+    .doc = "The gradient of dropout: Out@GRAD where Mask is 1, scaled as Out.",
+    .outputs = {"Mask"},
+    .shape = DropoutGradShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(dropout, DropoutSchema);
-REGISTER_OPERATOR(dropout_grad, DropoutGradSchema);
+REGISTER_OPERATOR(dropout, WithGradient<kDropoutGrad>);
+REGISTER_OPERATOR(dropout_grad, GradientSchema<kDropoutGrad>);
 
 }  // namespace sluice

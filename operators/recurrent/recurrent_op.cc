@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/ragged/sequences.h"
 #include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
@@ -14,20 +15,8 @@ struct Cell {
   int64_t gates;
   size_t activations;  // per direction
 
-  bool lstm() const { return gates == 4; }
+  constexpr bool lstm() const { return gates == 4; }
 };
-
-// The inputs that have gradients.
-Names Differentiable(const Cell& cell) {
-  Names names = {"X", "W", "R", "Bias", "InitialH"};
-  if (cell.lstm()) names.insert(names.end(), {"InitialC", "Peephole"});
-  return names;
-}
-
-Names OutputsWithGradients(const Cell& cell) {
-  return cell.lstm() ? Names{"Y", "LastH", "LastC", "Cells"}
-                     : Names{"Y", "LastH"};
-}
 
 // Requires `count` numbers for each unit; sets `hidden` if it is unknown.
 void MergeUnits(const InferShapeContext& context,
@@ -223,17 +212,6 @@ void GradShapeOf(InferShapeContext& context) {
   GradShape(context, kCell);
 }
 
-template <const Cell& kCell>
-std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  Names inputs = Differentiable(kCell);
-  inputs.insert(inputs.end(), {"SequenceLens", "Offsets"});
-  return {MakeGradOp(forward, forward.type + "_grad",
-                     {.inputs = inputs,
-                      .outputs = {"Y", "Reserve"},
-                      .output_grads = OutputsWithGradients(kCell),
-                      .wanted = Differentiable(kCell)})};
-}
-
 constexpr const char* kAll =
     " T steps, batch B, I inputs, H hidden units, D directions: 2 for "
     "bidirectional, else 1. With batch_first B is the first dim of X, Y and "
@@ -361,7 +339,7 @@ void SimpleRnnSchema(OpSchema& op) {
   Inputs(op, kSimple, "");
   Outputs(op, kSimple);
   Attributes(op, kSimple);
-  op.InferShape(ShapeOf<kSimple>).Gradient(Gradient<kSimple>);
+  op.InferShape(ShapeOf<kSimple>);
 }
 
 void GruSchema(OpSchema& op) {
@@ -375,7 +353,7 @@ void GruSchema(OpSchema& op) {
   Inputs(op, kGru, ": z, r and h");
   Outputs(op, kGru);
   Attributes(op, kGru);
-  op.InferShape(ShapeOf<kGru>).Gradient(Gradient<kGru>);
+  op.InferShape(ShapeOf<kGru>);
 }
 
 void LstmSchema(OpSchema& op) {
@@ -389,39 +367,43 @@ void LstmSchema(OpSchema& op) {
   Inputs(op, kLstm, ": i, o, f and c");
   Outputs(op, kLstm);
   Attributes(op, kLstm);
-  op.InferShape(ShapeOf<kLstm>).Gradient(Gradient<kLstm>);
+  op.InferShape(ShapeOf<kLstm>);
 }
 
 template <const Cell& kCell>
-void GradSchema(OpSchema& op) {
-  op.Doc(std::string("The gradients of ") + kCell.op +
-         ", from the last step to the first: 0 for what is past the end of a "
-         "row, and where clip cuts.");
-  Inputs(op, kCell, "");
-  op.Input("Y", "T", "What the forward op gave.");
-  op.Input("Reserve", "T",
-           "What the forward op gave; computed again if left out.",
-           {.optional = true});
-  for (const std::string& output : OutputsWithGradients(kCell)) {
-    op.Input(output + "@GRAD", "T",
-             "The gradient of " + output + "; 0 if left out.",
-             {.optional = true});
+constexpr GradientOp GradientOf(void (*forward)(OpSchema& op)) {
+  GradientOp gradient = {
+      .forward = forward,
+      .doc =
+          "The gradients of the layer, from the last step to the first: 0 for "
+          "what is past the end of a row, and where clip cuts.",
+      .inputs = {"X", "W", "R", "Bias", "SequenceLens", "InitialH", "Offsets"},
+      .outputs = {"Y", "Reserve"},
+      .output_grads = {"Y", "LastH"},
+      .wanted = {"X", "W", "R", "Bias", "InitialH"},
+      .shape = GradShapeOf<kCell>};
+  if (kCell.lstm()) {
+    gradient.inputs = {
+        "X",        "W",        "R",        "Bias",   "SequenceLens",
+        "InitialH", "InitialC", "Peephole", "Offsets"};
+    gradient.output_grads = {"Y", "LastH", "LastC", "Cells"};
+    gradient.wanted = {"X",        "W",        "R",       "Bias",
+                       "InitialH", "InitialC", "Peephole"};
   }
-  for (const std::string& name : Differentiable(kCell)) {
-    op.Output(name + "@GRAD", "T", "The gradient of " + name + ".",
-              {.optional = true});
-  }
-  Attributes(op, kCell);
-  op.InferShape(GradShapeOf<kCell>);
+  return gradient;
 }
+
+constexpr GradientOp kSimpleGrad = GradientOf<kSimple>(SimpleRnnSchema);
+constexpr GradientOp kGruGrad = GradientOf<kGru>(GruSchema);
+constexpr GradientOp kLstmGrad = GradientOf<kLstm>(LstmSchema);
 
 }  // namespace
 
-REGISTER_OPERATOR(simple_rnn, SimpleRnnSchema);
-REGISTER_OPERATOR(simple_rnn_grad, GradSchema<kSimple>);
-REGISTER_OPERATOR(gru, GruSchema);
-REGISTER_OPERATOR(gru_grad, GradSchema<kGru>);
-REGISTER_OPERATOR(lstm, LstmSchema);
-REGISTER_OPERATOR(lstm_grad, GradSchema<kLstm>);
+REGISTER_OPERATOR(simple_rnn, WithGradient<kSimpleGrad>);
+REGISTER_OPERATOR(simple_rnn_grad, GradientSchema<kSimpleGrad>);
+REGISTER_OPERATOR(gru, WithGradient<kGruGrad>);
+REGISTER_OPERATOR(gru_grad, GradientSchema<kGruGrad>);
+REGISTER_OPERATOR(lstm, WithGradient<kLstmGrad>);
+REGISTER_OPERATOR(lstm_grad, GradientSchema<kLstmGrad>);
 
 }  // namespace sluice

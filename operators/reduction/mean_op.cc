@@ -1,5 +1,4 @@
-#include "sluice/operators/registration.h"
-#include "sluice/operators/usual_shapes.h"
+#include "sluice/operators/op_gradients.h"
 
 namespace sluice {
 namespace {
@@ -20,21 +19,18 @@ void MeanSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "A scalar (rank 0).");
-  op.InferShape(MeanShape).Gradient(GradientFromX);
+  op.InferShape(MeanShape);
 }
 
-void MeanGradSchema(OpSchema& op) {
-  op.Doc("The gradient of mean: the same share for each element of X.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What mean was given.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of the mean, a scalar.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  op.InferShape(MeanGradShape);
-}
+constexpr GradientOp kMeanGrad = {
+    .forward = MeanSchema,
+    .doc = "The gradient of mean: the same share for each element of X.",
+    .inputs = {ShapeOf("X")},
+    .shape = MeanGradShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(mean, MeanSchema);
-REGISTER_OPERATOR(mean_grad, MeanGradSchema);
+REGISTER_OPERATOR(mean, WithGradient<kMeanGrad>);
+REGISTER_OPERATOR(mean_grad, GradientSchema<kMeanGrad>);
 
 }  // namespace sluice

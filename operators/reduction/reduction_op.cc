@@ -55,18 +55,10 @@ void LateShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-void GradShapeWithOut(InferShapeContext& context) {
-  context.Merge(context.input("Out"), {OutDims(context), -1});
-  XGradShape<OutDims>(context);
-}
-
-std::vector<OpDesc> GradientFromXAndOut(const OpDesc& forward) {
-  return {MakeGradOp(forward, forward.type + "_grad",
-                     {.inputs = {"X"},
-                      .outputs = {"Out"},
-                      .output_grads = {"Out"},
-                      .wanted = {"X"}})};
-}
+constexpr GradientOp kGradFromShape = {.inputs = {ShapeOf("X")},
+                                       .dims = OutDims};
+constexpr GradientOp kGradFromXAndOut = {
+    .inputs = {"X"}, .outputs = {"Out"}, .dims = OutDims};
 
 std::vector<DType> DTypes(ReductionDTypes dtypes) {
   switch (dtypes) {
@@ -86,7 +78,13 @@ std::vector<DType> DTypes(ReductionDTypes dtypes) {
   return {DType::kBool};
 }
 
-void Attributes(OpSchema& op) {
+void Schema(const ReductionInfo& info, OpSchema& op) {
+  op.Doc(info.doc);
+  op.TypeVar("T", DTypes(info.dtypes));
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T",
+            "X's shape without the dimensions reduced, or with size 1 there; a "
+            "scalar (rank 0) when none is left.");
   op.Attr<std::vector<int64_t>>(
         "dim",
         "The dimensions to reduce; negative ones count from the end, an empty "
@@ -96,49 +94,32 @@ void Attributes(OpSchema& op) {
   op.Attr<bool>("reduce_all", "Whether to reduce all, whatever dim says.")
       .Default(false);
   op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
-}
-
-void Schema(const ReductionInfo& info, OpSchema& op) {
-  op.Doc(info.doc);
-  op.TypeVar("T", DTypes(info.dtypes));
-  op.Input("X", "T", "A tensor of any shape.");
-  op.Output("Out", "T",
-            "X's shape without the dimensions reduced, or with size 1 there; a "
-            "scalar (rank 0) when none is left.");
-  Attributes(op);
   op.InferShape(OutShape<OutDims>).InferLateShape(LateShape);
   op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
     return SparesRows(op, x, "dim") && IsOff(op, "reduce_all");
   });
   if (info.gradient == ReductionGradient::kShape) {
-    op.Gradient(GradientFromX);
+    op.Gradient(MakeGradients<kGradFromShape>);
   } else if (info.gradient == ReductionGradient::kXAndOut) {
-    op.Gradient(GradientFromXAndOut);
+    op.Gradient(MakeGradients<kGradFromXAndOut>);
   }
   op.Onnx({info.onnx, {{"axes", "dim"}, {"keepdims", "keep_dim"}}});
   op.Torch(info.torch);
-}
-
-void GradSchema(const ReductionInfo& info, OpSchema& op) {
-  const bool shape_only = info.gradient == ReductionGradient::kShape;
-  op.Doc(std::string("The gradient of ") + info.name + ": " +
-         info.gradient_doc);
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What was reduced.", {.shape_only = shape_only});
-  if (!shape_only) op.Input("Out", "T", "As the forward op had it.");
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  Attributes(op);
-  op.InferShape(shape_only ? XGradShape<OutDims> : GradShapeWithOut);
-  op.InferLateShape(GradientLateShape);
 }
 
 void AddReductionOps(Registry& registry) {
   for (const ReductionInfo& info : Reductions()) {
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
     if (info.gradient == ReductionGradient::kNone) continue;
-    registry.AddOperator(std::string(info.name) + "_grad",
-                         [&](OpSchema& op) { GradSchema(info, op); });
+    registry.AddOperator(std::string(info.name) + "_grad", [&](OpSchema& op) {
+      const bool shape_only = info.gradient == ReductionGradient::kShape;
+      DeriveGradient(registry.Schema(info.name),
+                     shape_only ? kGradFromShape : kGradFromXAndOut, op);
+      op.Doc(std::string("The gradient of ") + info.name + ": " +
+             info.gradient_doc);
+      op.InferShape(shape_only ? GradientShape<kGradFromShape>
+                               : GradientShape<kGradFromXAndOut>);
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -56,21 +57,6 @@ void AffineGridGradShape(InferShapeContext& context) {
   context.SetOutput("Theta@GRAD", theta);
 }
 
-std::vector<OpDesc> AffineGridGradient(const OpDesc& forward) {
-  OpDesc grad = MakeGradOp(forward, "affine_grid_grad",
-                           {.output_grads = {"Out"}, .wanted = {"Theta"}});
-  grad.attributes.erase("size");
-  return {grad};
-}
-
-void CornersAttribute(OpSchema& op) {
-  op.Attr<bool>("align_corners",
-                "The first and the last position are -1 and 1, and a single "
-                "one is 0; else they are the middles of equal parts of that "
-                "range.")
-      .Default(false);
-}
-
 void AffineGridSchema(OpSchema& op) {
   op.Doc(
       "Positions for grid_sample: those of an even grid from -1 to 1, each "
@@ -82,26 +68,28 @@ void AffineGridSchema(OpSchema& op) {
   op.Attr<Ints>("size",
                 "What grid_sample is to give: [N, C, H, W] or [N, C, D, H, "
                 "W].");
-  CornersAttribute(op);
+  op.Attr<bool>("align_corners",
+                "The first and the last position are -1 and 1, and a single "
+                "one is 0; else they are the middles of equal parts of that "
+                "range.")
+      .Default(false);
   op.Operand("Size", "size", "S", "Attribute size as a vector.");
   op.InferShape(AffineGridShape).InferLateShape(AffineGridLateShape);
-  op.Gradient(AffineGridGradient).Onnx({"AffineGrid", {}});
+  op.Onnx({"AffineGrid", {}});
 }
 
-void AffineGridGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of affine_grid: Theta@GRAD[n] is the sum over all "
-      "positions of Out@GRAD[n, y, x] times (x, y, 1).");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("Theta@GRAD", "T", "The gradient of Theta, in its shape.");
-  CornersAttribute(op);
-  op.InferShape(AffineGridGradShape);
-}
+constexpr GradientOp kAffineGridGrad = {
+    .forward = AffineGridSchema,
+    .doc =
+        "The gradient of affine_grid: Theta@GRAD[n] is the sum over all "
+        "positions of Out@GRAD[n, y, x] times (x, y, 1).",
+    .wanted = {"Theta"},
+    .without = {"size"},
+    .shape = AffineGridGradShape};
 
 }  // namespace
 
-REGISTER_OPERATOR(affine_grid, AffineGridSchema);
-REGISTER_OPERATOR(affine_grid_grad, AffineGridGradSchema);
+REGISTER_OPERATOR(affine_grid, WithGradient<kAffineGridGrad>);
+REGISTER_OPERATOR(affine_grid_grad, GradientSchema<kAffineGridGrad>);
 
 }  // namespace sluice

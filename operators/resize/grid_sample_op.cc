@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -32,17 +33,13 @@ DDim SampledDims(const InferShapeContext& context) {
   return out;
 }
 
-void GridSampleGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"), {SampledDims(context), -1});
-  context.SetOutput("X@GRAD", context.input("X"));
-  context.SetOutput("Grid@GRAD", context.input("Grid"));
-}
-
-std::vector<OpDesc> GridSampleGradient(const OpDesc& forward) {
-  return MakeGradOp(forward, {"X", "Grid"});
-}
-
-void SampleArguments(OpSchema& op) {
+void GridSampleSchema(OpSchema& op) {
+  op.Doc(
+      "Elements of X at the positions of Grid, by interpolation: position -1 "
+      "is the beginning of X along a dim, 1 the end. Numbers are those of "
+      "ONNX's operator GridSample. A position that is NaN gives NaN; an "
+      "element of X whose weight is 0 does not count, even if it is NaN or "
+      "infinite.");
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("X", "T", "[N, C, H, W] or [N, C, D, H, W].");
   op.Input("Grid", "T",
@@ -65,40 +62,26 @@ void SampleArguments(OpSchema& op) {
                 "-1 and 1 are the middles of the first and the last element, "
                 "and it is mirrored there; else their outer borders.")
       .Default(false);
-}
-
-void GridSampleSchema(OpSchema& op) {
-  op.Doc(
-      "Elements of X at the positions of Grid, by interpolation: position -1 "
-      "is the beginning of X along a dim, 1 the end. Numbers are those of "
-      "ONNX's operator GridSample. A position that is NaN gives NaN; an "
-      "element of X whose weight is 0 does not count, even if it is NaN or "
-      "infinite.");
-  SampleArguments(op);
   op.Output("Out", "T", "[N, C, H', W'] or [N, C, D', H', W'].");
-  op.InferShape(OutShape<SampledDims>).Gradient(GridSampleGradient);
+  op.InferShape(OutShape<SampledDims>);
   op.Onnx({"GridSample", {}});
 }
 
-void GridSampleGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradients of grid_sample: each element of X gets those of the "
-      "elements of Out that it is part of, by its weights there; Grid the "
-      "slope of Out along each dim, 0 for mode nearest and where border moved "
-      "the position. At an element of X, where the slope jumps, it is that "
-      "towards the next one.");
-  SampleArguments(op);
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
-            {.optional = true});
-  op.Output("Grid@GRAD", "T", "The gradient of Grid, in its shape.",
-            {.optional = true});
-  op.InferShape(GridSampleGradShape);
-}
+constexpr GradientOp kGridSampleGrad = {
+    .forward = GridSampleSchema,
+    .doc =
+        "The gradients of grid_sample: each element of X gets those of the "
+        "elements of Out that it is part of, by its weights there; Grid the "
+        "slope of Out along each dim, 0 for mode nearest and where border "
+        "moved the position. At an element of X, where the slope jumps, it is "
+        "that towards the next one.",
+    .inputs = {"X", "Grid"},
+    .wanted = {"X", "Grid"},
+    .dims = SampledDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(grid_sample, GridSampleSchema);
-REGISTER_OPERATOR(grid_sample_grad, GridSampleGradSchema);
+REGISTER_OPERATOR(grid_sample, WithGradient<kGridSampleGrad>);
+REGISTER_OPERATOR(grid_sample_grad, GradientSchema<kGridSampleGrad>);
 
 }  // namespace sluice

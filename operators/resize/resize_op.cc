@@ -164,14 +164,6 @@ void ResizeAttributes(OpSchema& op) {
   op.DimAttribute("sizes").DimAttribute("scales").DimAttribute("roi");
 }
 
-void ResizeOperands(OpSchema& op) {
-  op.TypeVar("S", IndexDTypes());
-  op.TypeVar("F", {DType::kFloat32, DType::kFloat64});
-  op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
-  op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
-  op.Operand("Roi", "roi", "F", "Attribute roi as a vector.");
-}
-
 void ResizeSchema(OpSchema& op) {
   op.Doc(
       "X with other sizes, by interpolation along each dim: up- and "
@@ -182,27 +174,25 @@ void ResizeSchema(OpSchema& op) {
   op.Input("X", "T", "A tensor of any shape; floats, or any for nearest.");
   op.Output("Out", "T", "In the rank of X.");
   ResizeAttributes(op);
-  ResizeOperands(op);
+  op.TypeVar("S", IndexDTypes());
+  op.TypeVar("F", {DType::kFloat32, DType::kFloat64});
+  op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
+  op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
+  op.Operand("Roi", "roi", "F", "Attribute roi as a vector.");
   op.InferShape(OutShape<ResizedDims>).InferLateShape(ResizeLateShape);
-  op.Gradient(GradientFromX);
 }
 
-void ResizeGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of resize: that of each element of X is the sum over the "
-      "elements of Out that it is part of, by its weights there.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What was resized.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  ResizeAttributes(op);
-  ResizeOperands(op);
-  op.InferShape(XGradShape<ResizedDims>).InferLateShape(GradientLateShape);
-}
+constexpr GradientOp kResizeGrad = {
+    .forward = ResizeSchema,
+    .doc =
+        "The gradient of resize: that of each element of X is the sum over the "
+        "elements of Out that it is part of, by its weights there.",
+    .inputs = {ShapeOf("X")},
+    .dims = ResizedDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(resize, ResizeSchema);
-REGISTER_OPERATOR(resize_grad, ResizeGradSchema);
+REGISTER_OPERATOR(resize, WithGradient<kResizeGrad>);
+REGISTER_OPERATOR(resize_grad, GradientSchema<kResizeGrad>);
 
 }  // namespace sluice

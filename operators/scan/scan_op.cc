@@ -47,7 +47,15 @@ constexpr Row kRows[] = {
      "no element is divided by, so that all may be 0.", "CumProd", true},
 };
 
-void Attributes(OpSchema& op) {
+// cumsum needs only the shape of X.
+constexpr GradientOp kScanGrad = {.inputs = {"X"}, .dims = ScannedDims};
+
+void Schema(const Row& row, OpSchema& op) {
+  op.Doc(row.doc);
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
+                   DType::kBFloat16, DType::kInt32, DType::kInt64});
+  op.Input("X", "T", "Of rank 1 or more; with flatten of any.");
+  op.Output("Out", "T", "In X's shape; with flatten [elements].");
   op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
       .Default(int64_t{-1});
   op.Attr<bool>("flatten",
@@ -61,36 +69,21 @@ void Attributes(OpSchema& op) {
       .Default(false);
   op.TypeVar("S", IndexDTypes());
   op.Operand("Axis", "axis", "S", "Attribute axis as one element.");
-}
-
-void Schema(const Row& row, OpSchema& op) {
-  op.Doc(row.doc);
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
-                   DType::kBFloat16, DType::kInt32, DType::kInt64});
-  op.Input("X", "T", "Of rank 1 or more; with flatten of any.");
-  op.Output("Out", "T", "In X's shape; with flatten [elements].");
-  Attributes(op);
   op.InferShape(OutShape<ScannedDims>).InferLateShape(ScanLateShape);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
-  op.Gradient(GradientFromX).Onnx({row.onnx, {}});
-}
-
-void GradSchema(const Row& row, OpSchema& op) {
-  op.Doc(std::string("The gradient of ") + row.name + ": " + row.grad_doc);
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What the forward op was given.",
-           {.shape_only = !row.grad_reads_x});
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  Attributes(op);
-  op.InferShape(XGradShape<ScannedDims>).InferLateShape(GradientLateShape);
+  op.Gradient(MakeGradients<kScanGrad>).Onnx({row.onnx, {}});
 }
 
 void AddScanOps(Registry& registry) {
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) { Schema(row, op); });
-    registry.AddOperator(std::string(row.name) + "_grad",
-                         [&](OpSchema& op) { GradSchema(row, op); });
+    registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {
+      GradientOp gradient = kScanGrad;
+      gradient.inputs[0].shape_only = !row.grad_reads_x;
+      DeriveGradient(registry.Schema(row.name), gradient, op);
+      op.Doc(std::string("The gradient of ") + row.name + ": " + row.grad_doc);
+      op.InferShape(GradientShape<kScanGrad>);
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -20,22 +21,6 @@ DDim CompressedDims(const InferShapeContext& context) {
   return out;
 }
 
-std::vector<OpDesc> CompressGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "compress_grad",
-                     {.inputs = {"X", "Condition"},
-                      .output_grads = {"Out"},
-                      .wanted = {"X"}})};
-}
-
-void TakenArguments(OpSchema& op) {
-  op.Input("Condition", "bool", "[n]: for each slice whether it is taken.");
-  op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
-      .Default(int64_t{0});
-  op.Attr<bool>("flatten",
-                "Takes elements of X as one row, whatever axis says.")
-      .Default(false);
-}
-
 void CompressSchema(OpSchema& op) {
   op.Doc(
       "The slices of X along an axis where Condition is true, as np.compress: "
@@ -43,26 +28,27 @@ void CompressSchema(OpSchema& op) {
       "beyond them. How many there are is known when it has run.");
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "Of any shape.");
-  TakenArguments(op);
+  op.Input("Condition", "bool", "[n]: for each slice whether it is taken.");
+  op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
+      .Default(int64_t{0});
+  op.Attr<bool>("flatten",
+                "Takes elements of X as one row, whatever axis says.")
+      .Default(false);
   op.Output("Out", "T", "X with fewer slices along the axis.");
-  op.InferShape(OutShape<CompressedDims>).Gradient(CompressGradient);
+  op.InferShape(OutShape<CompressedDims>);
 }
 
-void CompressGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of compress: that of Out in the slices that were taken, 0 "
-      "in the others.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "What was taken from.", {.shape_only = true});
-  TakenArguments(op);
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  op.InferShape(XGradShape<CompressedDims>);
-}
+constexpr GradientOp kCompressGrad = {
+    .forward = CompressSchema,
+    .doc =
+        "The gradient of compress: that of Out in the slices that were taken, "
+        "0 in the others.",
+    .inputs = {ShapeOf("X"), "Condition"},
+    .dims = CompressedDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(compress, CompressSchema);
-REGISTER_OPERATOR(compress_grad, CompressGradSchema);
+REGISTER_OPERATOR(compress, WithGradient<kCompressGrad>);
+REGISTER_OPERATOR(compress_grad, GradientSchema<kCompressGrad>);
 
 }  // namespace sluice

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_shape.h"
 
@@ -7,7 +8,7 @@ namespace sluice {
 namespace {
 
 // Checks everything and returns the shape of the losses, one per image.
-ShapeHandle LossesOfImages(const InferShapeContext& context) {
+DDim LossesOfImages(const InferShapeContext& context) {
   for (const char* name : {"delta_v", "delta_d", "variance_weight",
                            "distance_weight", "regularization_weight"}) {
     const auto value = context.Attr<double>(name);
@@ -15,39 +16,11 @@ ShapeHandle LossesOfImages(const InferShapeContext& context) {
         value >= 0 && std::isfinite(value), "discriminative_loss.attribute",
         "{} = {}; expected a finite number, 0 or more", name, value);
   }
-  return context.Vector(EmbeddingMaskShape(context)[0]);
+  return {EmbeddingMaskShape(context)[0]};
 }
 
 void DiscriminativeLossShape(InferShapeContext& context) {
   context.SetOutput("Loss", LossesOfImages(context));
-}
-
-void DiscriminativeLossGradShape(InferShapeContext& context) {
-  context.Merge(context.input("Loss@GRAD"), LossesOfImages(context));
-  context.SetOutput("Embedding@GRAD", context.input("Embedding"));
-}
-
-std::vector<OpDesc> DiscriminativeLossGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "discriminative_loss_grad",
-                     {.inputs = {"Embedding", "Mask"},
-                      .output_grads = {"Loss"},
-                      .wanted = {"Embedding"}})};
-}
-
-void DiscriminativeLossAttributes(OpSchema& op) {
-  op.Attr<double>("delta_v",
-                  "How far from its mask's mean an embedding may be without a "
-                  "loss.")
-      .Default(0.5);
-  op.Attr<double>("delta_d",
-                  "Half of how far apart the means of two masks have to be.")
-      .Default(1.5);
-  op.Attr<double>("variance_weight", "Weight of the variance term.")
-      .Default(1.0);
-  op.Attr<double>("distance_weight", "Weight of the distance term.")
-      .Default(1.0);
-  op.Attr<double>("regularization_weight", "Weight of the mean norm of means.")
-      .Default(0.001);
 }
 
 void DiscriminativeLossSchema(OpSchema& op) {
@@ -63,24 +36,36 @@ void DiscriminativeLossSchema(OpSchema& op) {
       "Masks are as in average_embedding_mask, and may overlap.");
   EmbeddingMaskInputs(op);
   op.Output("Loss", "T", "[B]: the loss of each image.");
-  DiscriminativeLossAttributes(op);
-  op.InferShape(DiscriminativeLossShape).Gradient(DiscriminativeLossGradient);
+  op.Attr<double>("delta_v",
+                  "How far from its mask's mean an embedding may be without a "
+                  "loss.")
+      .Default(0.5);
+  op.Attr<double>("delta_d",
+                  "Half of how far apart the means of two masks have to be.")
+      .Default(1.5);
+  op.Attr<double>("variance_weight", "Weight of the variance term.")
+      .Default(1.0);
+  op.Attr<double>("distance_weight", "Weight of the distance term.")
+      .Default(1.0);
+  op.Attr<double>("regularization_weight", "Weight of the mean norm of means.")
+      .Default(0.001);
+  op.InferShape(DiscriminativeLossShape);
 }
 
-void DiscriminativeLossGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of discriminative_loss: 0 outside of all masks. That of a "
-      "norm of 0 counts as 0.");
-  EmbeddingMaskInputs(op);
-  op.Input("Loss@GRAD", "T", "[B].");
-  op.Output("Embedding@GRAD", "T", "[B, X, Y, N].");
-  DiscriminativeLossAttributes(op);
-  op.InferShape(DiscriminativeLossGradShape);
-}
+constexpr GradientOp kDiscriminativeLossGrad = {
+    .forward = DiscriminativeLossSchema,
+    .doc =
+        "The gradient of discriminative_loss: 0 outside of all masks. That of "
+        "a norm of 0 counts as 0.",
+    .inputs = {"Embedding", "Mask"},
+    .output_grads = {"Loss"},
+    .wanted = {"Embedding"},
+    .dims = LossesOfImages};
 
 }  // namespace
 
-REGISTER_OPERATOR(discriminative_loss, DiscriminativeLossSchema);
-REGISTER_OPERATOR(discriminative_loss_grad, DiscriminativeLossGradSchema);
+REGISTER_OPERATOR(discriminative_loss, WithGradient<kDiscriminativeLossGrad>);
+REGISTER_OPERATOR(discriminative_loss_grad,
+                  GradientSchema<kDiscriminativeLossGrad>);
 
 }  // namespace sluice

@@ -5,12 +5,11 @@
 // Shared by the schemas of ops on embeddings and run-length coded masks.
 namespace sluice {
 
-// Declares Embedding and Mask. Gradients may only need Embedding's shape.
-inline void EmbeddingMaskInputs(OpSchema& op, ArgTraits embedding = {}) {
+// Declares Embedding and Mask.
+inline void EmbeddingMaskInputs(OpSchema& op) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.TypeVar("S", {DType::kInt32, DType::kInt64});
-  op.Input("Embedding", "T", "[B, X, Y, N]: N features for each pixel.",
-           embedding);
+  op.Input("Embedding", "T", "[B, X, Y, N]: N features for each pixel.");
   op.Input("Mask", "S",
            "[B, M, X, 2]: start and end of the run of each x, with "
            "0 <= start <= end <= Y; M masks an image.");

@@ -56,7 +56,17 @@ void DftLateShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-void DftAttributes(OpSchema& op) {
+void DftSchema(OpSchema& op) {
+  op.Doc(
+      "The discrete Fourier transform along a dim: Out[k] = the sum over j of "
+      "X[j] * exp(-2 pi i j k / length); inverse: with exp(2 pi i j k / "
+      "length), divided by length. A line with a NaN or an infinity gives NaN "
+      "everywhere.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T",
+           "[..., 2], real and imaginary parts, or [..., 1], real numbers.");
+  op.Output("Out", "T",
+            "[..., 2], or [..., 1] for an inverse transform that is onesided.");
   op.Attr<int64_t>("axis",
                    "The dim along which the transform is; a negative one "
                    "counts from the end, where the last one is that of parts.")
@@ -76,40 +86,21 @@ void DftAttributes(OpSchema& op) {
   op.Operand("DftLength", "dft_length", "S",
              "Attribute dft_length as one element.");
   op.Operand("Axis", "axis", "A", "Attribute axis as one element.");
-}
-
-void DftSchema(OpSchema& op) {
-  op.Doc(
-      "The discrete Fourier transform along a dim: Out[k] = the sum over j of "
-      "X[j] * exp(-2 pi i j k / length); inverse: with exp(2 pi i j k / "
-      "length), divided by length. A line with a NaN or an infinity gives NaN "
-      "everywhere.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("X", "T",
-           "[..., 2], real and imaginary parts, or [..., 1], real numbers.");
-  op.Output("Out", "T",
-            "[..., 2], or [..., 1] for an inverse transform that is onesided.");
-  DftAttributes(op);
   op.InferShape(OutShape<TransformedDims>).InferLateShape(DftLateShape);
-  op.Gradient(GradientFromX);
 }
 
-void DftGradSchema(OpSchema& op) {
-  op.Doc(
-      "The gradient of dft: the other transform of Out@GRAD, times its length "
-      "(divided by it for inverse), cut to the size of X. A line with a NaN or "
-      "an infinity gives NaN.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("X", "T", "What was transformed.", {.shape_only = true});
-  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
-  DftAttributes(op);
-  op.InferShape(XGradShape<TransformedDims>).InferLateShape(GradientLateShape);
-}
+constexpr GradientOp kDftGrad = {
+    .forward = DftSchema,
+    .doc =
+        "The gradient of dft: the other transform of Out@GRAD, times its "
+        "length (divided by it for inverse), cut to the size of X. A line with "
+        "a NaN or an infinity gives NaN.",
+    .inputs = {ShapeOf("X")},
+    .dims = TransformedDims};
 
 }  // namespace
 
-REGISTER_OPERATOR(dft, DftSchema);
-REGISTER_OPERATOR(dft_grad, DftGradSchema);
+REGISTER_OPERATOR(dft, WithGradient<kDftGrad>);
+REGISTER_OPERATOR(dft_grad, GradientSchema<kDftGrad>);
 
 }  // namespace sluice

@@ -28,12 +28,19 @@ void ClipGradShape(InferShapeContext& context) {
       "X@GRAD", context.Merge(context.input("X"), context.input("Out@GRAD")));
 }
 
+void ClipSchema(OpSchema& op);
+
+constexpr GradientOp kClipGrad = {
+    .forward = ClipSchema,
+    .doc = "The gradient of clip: X@GRAD = Out@GRAD, 0 where X was changed.",
+    .inputs = {"X"},
+    .shape = ClipGradShape,
+    .add = [](OpSchema& op) { op.Elementwise(); }};
+
 // A bound that is an input gets the gradients of the elements that it replaced,
 // as if Out were elementwise_max of X and Min, or elementwise_min of X and Max.
 std::vector<OpDesc> ClipGradient(const OpDesc& forward) {
-  std::vector<OpDesc> grads = {
-      MakeGradOp(forward, "clip_grad",
-                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
+  std::vector<OpDesc> grads = {MakeGradient(forward, kClipGrad)};
   for (const auto& [bound, type] : {std::pair("Min", "elementwise_max_grad"),
                                     std::pair("Max", "elementwise_min_grad")}) {
     if (forward.Input(bound).empty()) continue;
@@ -46,14 +53,6 @@ std::vector<OpDesc> ClipGradient(const OpDesc& forward) {
   return grads;
 }
 
-void Bounds(OpSchema& op) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  op.Attr<double>("min", "The smallest value of Out.").Default(-kInfinity);
-  op.Attr<double>("max", "The largest one.").Default(kInfinity);
-  op.Operand("Min", "min", "T", "Attribute min as a tensor of one element.");
-  op.Operand("Max", "max", "T", "Attribute max as a tensor of one element.");
-}
-
 void ClipSchema(OpSchema& op) {
   op.Doc(
       "Out = X, but min where it is smaller and max where it is larger, "
@@ -62,26 +61,19 @@ void ClipSchema(OpSchema& op) {
   op.TypeVar("T", NumericDTypes());
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "A tensor of the same shape.");
-  Bounds(op);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  op.Attr<double>("min", "The smallest value of Out.").Default(-kInfinity);
+  op.Attr<double>("max", "The largest one.").Default(kInfinity);
+  op.Operand("Min", "min", "T", "Attribute min as a tensor of one element.");
+  op.Operand("Max", "max", "T", "Attribute max as a tensor of one element.");
   op.InferShape(ClipShape).InferLateShape(SameShape);
   op.Elementwise().Gradient(ClipGradient);
   op.Onnx({"Clip", {}}).Torch("torch.clamp(X, min, max)");
 }
 
-void ClipGradSchema(OpSchema& op) {
-  op.Doc("The gradient of clip: X@GRAD = Out@GRAD, 0 where X was changed.");
-  op.TypeVar("T", FloatDTypes());
-  op.Input("X", "T", "As the forward op had it.");
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  Bounds(op);
-  op.InferShape(ClipGradShape).InferLateShape(GradientLateShape);
-  op.Elementwise();
-}
-
 }  // namespace
 
 REGISTER_OPERATOR(clip, ClipSchema);
-REGISTER_OPERATOR(clip_grad, ClipGradSchema);
+REGISTER_OPERATOR(clip_grad, GradientSchema<kClipGrad>);
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
 #include "sluice/operators/math/unary/unary_row.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 
@@ -12,6 +13,11 @@ void UnaryGradShape(InferShapeContext& context) {
                     context.Merge(context.input(0), context.input("Out@GRAD")));
 }
 
+// Only X or only Out is read, so that the other can be freed.
+constexpr GradientOp kGradFromX = {.inputs = {"X"}, .shape = UnaryGradShape};
+constexpr GradientOp kGradFromOut = {.outputs = {"Out"},
+                                     .shape = UnaryGradShape};
+
 std::vector<DType> DTypes(const UnaryInfo& info) {
   std::vector<DType> dtypes = FloatDTypes();
   if (info.dtypes == UnaryDTypes::kSignedNumbers) {
@@ -22,7 +28,11 @@ std::vector<DType> DTypes(const UnaryInfo& info) {
   return dtypes;
 }
 
-void Attributes(const UnaryInfo& info, OpSchema& op) {
+void Schema(const UnaryInfo& info, OpSchema& op) {
+  op.Doc(info.doc);
+  op.TypeVar("T", DTypes(info));
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Output("Out", "T", "A tensor of the same shape.");
   for (const UnaryAttr& attr : info.attributes) {
     if (attr.name == nullptr) continue;
     if (attr.is_bool) {
@@ -31,18 +41,10 @@ void Attributes(const UnaryInfo& info, OpSchema& op) {
       op.Attr<double>(attr.name, attr.doc).Default(attr.default_value);
     }
   }
-}
-
-void Schema(const UnaryInfo& info, OpSchema& op) {
-  op.Doc(info.doc);
-  op.TypeVar("T", DTypes(info));
-  op.Input("X", "T", "A tensor of any shape.");
-  op.Output("Out", "T", "A tensor of the same shape.");
-  Attributes(info, op);
   op.InferShape(SameShape).Elementwise();
-  // Only X or only Out is read, so that the other can be freed.
-  op.Gradient(info.gradient_reads == GradientReads::kX ? GradientFromX
-                                                       : GradientFromOut);
+  op.Gradient(info.gradient_reads == GradientReads::kX
+                  ? MakeGradients<kGradFromX>
+                  : MakeGradients<kGradFromOut>);
   op.Torch(info.torch);
   OnnxCounterpart onnx = {info.onnx, {}};
   for (const UnaryAttr& attr : info.attributes) {
@@ -51,24 +53,18 @@ void Schema(const UnaryInfo& info, OpSchema& op) {
   op.Onnx(std::move(onnx));
 }
 
-void GradSchema(const UnaryInfo& info, OpSchema& op) {
-  op.Doc(std::string("The gradient of ") + info.name + ": " +
-         info.gradient_doc);
-  op.TypeVar("T", FloatDTypes());
-  op.Input(info.gradient_reads == GradientReads::kX ? "X" : "Out", "T",
-           "As the forward op had it.");
-  op.Input("Out@GRAD", "T", "The gradient of Out.");
-  op.Output("X@GRAD", "T", "The gradient of X.");
-  Attributes(info, op);
-  op.InferShape(UnaryGradShape).Elementwise();
-}
-
 void AddUnaryOps(Registry& registry) {
   for (const UnaryRow& row : UnaryRows()) {
     const UnaryInfo& info = row.info;
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
-    registry.AddOperator(std::string(info.name) + "_grad",
-                         [&](OpSchema& op) { GradSchema(info, op); });
+    registry.AddOperator(std::string(info.name) + "_grad", [&](OpSchema& op) {
+      const bool reads_x = info.gradient_reads == GradientReads::kX;
+      DeriveGradient(registry.Schema(info.name),
+                     reads_x ? kGradFromX : kGradFromOut, op);
+      op.Doc(std::string("The gradient of ") + info.name + ": " +
+             info.gradient_doc);
+      op.Elementwise();
+    });
   }
 }
 
