@@ -8,8 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sluice/framework/op/op_check.h"
-#include "sluice/framework/program/program.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/alignment.h"
@@ -161,29 +160,17 @@ ExampleOp::ExampleOp(const OpExample& example,
   }
   const OneOp made = MakeOneOp(example.op, inputs, attributes, outputs);
 
-  OpFacts& facts = op_.facts;
-  facts.desc = made.program.block().ops[0];
-  facts.id = 0;
-  facts.schema = &schema;
-  for (const std::string& name : FlatInputs(schema, facts.desc)) {
-    const Tensor& tensor = *Find(made.feeds, name);
-    memory_.push_back(std::make_unique<Memory>(tensor));
-    op_.inputs.push_back(Tensor::Borrow(CPUPlace(), tensor.dtype(),
-                                        tensor.dims(), memory_.back()->data()));
-    facts.inputs.push_back(tensor.dims());
-    facts.input_dtypes.push_back(tensor.dtype());
+  op_ = Isolate(made);
+  for (Tensor& input : op_.inputs) {
+    memory_.push_back(std::make_unique<Memory>(input));
+    input = Tensor::Borrow(CPUPlace(), input.dtype(), input.dims(),
+                           memory_.back()->data());
   }
-  facts.input_constant.assign(facts.inputs.size(), 0);
-  facts.dtype =
-      BoundTypes(schema, facts.desc, facts.input_dtypes).KernelDType();
-  for (const std::string& name : FlatOutputs(schema, facts.desc)) {
-    const VarDesc& var = made.program.FindVar(name);
-    SLUICE_ENFORCE(var.dims.known(), ErrorCode::kInvalidArgument,
+  for (size_t i = 0; i < op_.facts.outputs.size(); ++i) {
+    SLUICE_ENFORCE(op_.facts.outputs[i].known(), ErrorCode::kInvalidArgument,
                    "example_op.unknown_size",
                    "{}: the shape of {} follows from data only", example.op,
-                   name);
-    facts.outputs.push_back(var.dims);
-    facts.output_dtypes.push_back(var.dtype);
+                   OutputName(op_.facts, i));
   }
 }
 

@@ -6,9 +6,9 @@
 #include <random>
 #include <utility>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/laboratory/tuning/corpus_layers.h"
 #include "sluice/platform/dtype.h"
 
@@ -28,38 +28,23 @@ struct Argument {
   DType dtype = DType::kFloat32;
 };
 
-CorpusCase MakeCase(const char* network,
+CorpusCase MakeCase(const std::string& network,
                     const std::string& type,
                     const std::vector<Argument>& inputs,
-                    const std::vector<const char*>& outputs,
-                    AttributeMap attributes) {
-  CorpusCase drawn{network, {}};
-  OpFacts& facts = drawn.facts;
-  facts.schema = &Registry::Global().Schema(type);
-  facts.desc.type = type;
-  facts.desc.attributes = std::move(attributes);
+                    const std::vector<std::string>& outputs,
+                    const AttributeMap& attributes) {
+  std::vector<std::pair<std::string, Tensor>> outlines;
+  std::vector<uint8_t> constant;
   for (const Argument& input : inputs) {
-    facts.desc.inputs.push_back({input.name, {input.name}});
-    facts.inputs.emplace_back(input.dims);
-    facts.input_dtypes.push_back(input.dtype);
-    facts.input_constant.push_back(input.constant ? 1 : 0);
+    static char unread = 0;  // only shapes and dtypes matter
+    const DDim dims(input.dims);
+    outlines.emplace_back(
+        input.name, Tensor::Borrow(CPUPlace(), input.dtype, dims, &unread));
+    constant.push_back(input.constant ? 1 : 0);
   }
-  for (const char* output : outputs) {
-    facts.desc.outputs.push_back({output, {std::string("out ") + output}});
-  }
-  CompleteOp(*facts.schema, &facts.desc);
-  const BoundTypes types(*facts.schema, facts.desc, facts.input_dtypes);
-  facts.dtype = types.KernelDType();
-  const auto shapes =
-      InferShapes(*facts.schema, facts.desc, facts.inputs, facts.input_dtypes);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const ArgDef& def = facts.schema->outputs()[i];
-    if (facts.desc.Output(def.name).empty()) continue;
-    for (const DDim& dims : shapes[i]) {
-      facts.outputs.push_back(dims);
-      facts.output_dtypes.push_back(types.Of(def));
-    }
-  }
+  const OneOp made = MakeOneOp(type, outlines, attributes, outputs);
+  CorpusCase drawn{network, Isolate(made).facts};
+  drawn.facts.input_constant = std::move(constant);
   return drawn;
 }
 
@@ -135,7 +120,7 @@ CorpusCase DrawConv(Draw& draw) {
     return MakeCase(layer.network, "conv2d_grad_input", {input, filter, grad},
                     {"Input@GRAD"}, attributes);
   }
-  std::vector<const char*> outputs = {"Filter@GRAD"};
+  std::vector<std::string> outputs = {"Filter@GRAD"};
   if (with_bias) outputs.push_back("Bias@GRAD");
   return MakeCase(layer.network, "conv2d_grad_filter", {input, filter, grad},
                   outputs, attributes);

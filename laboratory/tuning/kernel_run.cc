@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/memory/copy.h"
 #include "sluice/platform/device.h"
@@ -64,6 +65,31 @@ IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
   return op;
 }
 
+IsolatedOp Isolate(const OneOp& op) {
+  IsolatedOp isolated;
+  OpFacts& facts = isolated.facts;
+  facts.desc = op.program.block().ops[0];
+  facts.id = 0;
+  facts.schema = &Registry::Global().Schema(facts.desc.type);
+  for (const std::string& name : FlatInputs(*facts.schema, facts.desc)) {
+    const auto fed =
+        std::find_if(op.feeds.begin(), op.feeds.end(),
+                     [&](const auto& feed) { return feed.first == name; });
+    isolated.inputs.push_back(fed->second);
+    facts.inputs.push_back(fed->second.dims());
+    facts.input_dtypes.push_back(fed->second.dtype());
+  }
+  facts.input_constant.assign(facts.inputs.size(), 0);
+  facts.dtype =
+      BoundTypes(*facts.schema, facts.desc, facts.input_dtypes).KernelDType();
+  for (const std::string& name : FlatOutputs(*facts.schema, facts.desc)) {
+    const VarDesc& var = op.program.FindVar(name);
+    facts.outputs.push_back(var.dims);
+    facts.output_dtypes.push_back(var.dtype);
+  }
+  return isolated;
+}
+
 std::string InputName(const OpFacts& op, size_t input) {
   for (const ArgDef& def : op.schema->inputs()) {
     const size_t count = op.desc.Input(def.name).size();
@@ -84,10 +110,12 @@ std::string OutputName(const OpFacts& op, size_t output) {
 KernelRun::KernelRun(const IsolatedOp& op,
                      const KernelDef& kernel,
                      PlaceKey place,
-                     int num_threads)
+                     int num_threads,
+                     DeviceContext* queue)
     : op_(op),
       place_(place),
       num_threads_(num_threads),
+      queue_(queue),
       arguments_(MakeArgTable(op.facts.QueryAt(place))) {
   const OpFacts& facts = op.facts;
   kernel_ = kernel.make({facts.desc, kernel.key, facts.id});
@@ -95,11 +123,12 @@ KernelRun::KernelRun(const IsolatedOp& op,
   KernelPreparation preparation{query};
   preparation.num_threads = num_threads;
   kernel_->Prepare(preparation);
-  if (place.kind != PlaceKind::kCPU) {
-    device_ = DeviceManager::Instance().Get(place).CreateContext();
-  } else if (kernel.make_queue != nullptr) {
-    device_ = kernel.make_queue();
+  if (queue == nullptr && place.kind != PlaceKind::kCPU) {
+    own_queue_ = DeviceManager::Instance().Get(place).CreateContext();
+  } else if (queue == nullptr && kernel.make_queue != nullptr) {
+    own_queue_ = kernel.make_queue();
   }
+  if (own_queue_ != nullptr) queue_ = own_queue_.get();
   BringInputs();
   for (size_t i = 0; i < facts.outputs.size(); ++i) {
     outputs_.push_back(facts.outputs[i].known()
@@ -120,8 +149,8 @@ KernelRun::KernelRun(const IsolatedOp& op,
   }
   context_ = std::make_unique<OpKernelContext>(
       arguments_, place,
-      device_ == nullptr ? DeviceContextPool::Instance().Get(CPUPlace())
-                         : *device_,
+      queue_ == nullptr ? DeviceContextPool::Instance().Get(CPUPlace())
+                        : *queue_,
       pointers_.data(), pointers_.data() + inputs_.size(), scratch, &run_);
 }
 
@@ -189,11 +218,16 @@ std::string KernelRun::WrittenOutside() const {
 }
 
 void KernelRun::Run() {
+  Enqueue();
+  if (queue_ == nullptr) return;
+  queue_->Wait();
+  ReleaseTemporaries();
+}
+
+void KernelRun::Enqueue() {
   const ThreadCountGuard threads(num_threads_);
-  if (device_ == nullptr) return kernel_->Compute(*context_);
-  device_->Compute([&] { kernel_->Compute(*context_); });
-  device_->Wait();
-  context_->ReleaseTemporaries();
+  if (queue_ == nullptr) return kernel_->Compute(*context_);
+  queue_->Compute([&] { kernel_->Compute(*context_); });
 }
 
 }  // namespace sluice

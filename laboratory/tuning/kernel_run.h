@@ -8,6 +8,7 @@
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/framework/plan/plan.h"
+#include "sluice/framework/run/run_op.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/export.h"
@@ -30,6 +31,8 @@ SLUICE_API OpFacts FactsOf(const Plan& plan, int planned_op);
 SLUICE_API IsolatedOp Isolate(const Plan& plan,
                               int planned_op,
                               const Tensor* tensors);
+// The op of a program of one, with what it is fed.
+SLUICE_API IsolatedOp Isolate(const OneOp& op);
 
 // "X" and "Out": the argument that an input or output of the op, flattened in
 // schema order, belongs to.
@@ -44,14 +47,22 @@ SLUICE_API std::string OutputName(const OpFacts& op, size_t output);
 class SLUICE_API KernelRun {
  public:
   // Makes the kernel and prepares it for `num_threads`. Raises what these
-  // raise; Unimplemented means that the kernel refuses the op.
+  // raise; Unimplemented means that the kernel refuses the op. `queue` is one
+  // of a device at `place`, for a caller that times it; by default the kernel
+  // has its own.
   KernelRun(const IsolatedOp& op,
             const KernelDef& kernel,
             PlaceKey place,
-            int num_threads);
+            int num_threads,
+            DeviceContext* queue = nullptr);
 
   // Calls the kernel once with `num_threads` threads, and waits for the device.
   void Run();
+
+  // Run in two steps: Enqueue does not wait. What the kernel needed until its
+  // device was done is released afterwards.
+  void Enqueue();
+  void ReleaseTemporaries() { context_->ReleaseTemporaries(); }
 
   // Overwrites outputs and scratch memory, so that elements that Run does not
   // write are noticed: with NaNs, -1 and true, or, if `other`, with large
@@ -73,7 +84,8 @@ class SLUICE_API KernelRun {
   PlaceKey place_;
   int num_threads_;
   std::unique_ptr<OpKernel> kernel_;
-  std::unique_ptr<DeviceContext> device_;  // null on the CPU
+  std::unique_ptr<DeviceContext> own_queue_;
+  DeviceContext* queue_;  // null on the CPU
   ArgTable arguments_;
   std::vector<Tensor> inputs_;
   std::vector<Tensor> outputs_;

@@ -18,7 +18,7 @@ TEST(ExampleOp, OfOutputsWhoseShapeNobodyKnowsIsRefused) {
   example.op = "test_some";
   example.inputs = {{.argument = "X", .dims = {5}}};
   ExpectError(ErrorCode::kInvalidArgument, "example_op.unknown_size",
-              {"test_some", "out.Out", "follows from data"},
+              {"test_some", "the shape of Out follows from data"},
               [&] { const ExampleOp op(example, DType::kFloat32); });
 }
 
