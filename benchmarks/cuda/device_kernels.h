@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "benchmarks/cuda/op_spec.h"
+#include "benchmarks/cuda/fill.h"
 
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/cuda_device_context.h"

@@ -13,12 +13,13 @@ namespace {
 constexpr int kOps = 1000;
 constexpr int kOpsAhead = 500;  // see DeviceTimer::Ahead
 
-const OpSpec& Addition() {
-  static const OpSpec kAddition = {
-      "elementwise_add",
-      {{"X", {64}, {.low = 0, .high = 0.001}},
-       {"Y", {64}, {.low = 0, .high = 0.001, .seed = 2}}}};
-  return kAddition;
+OpExample Addition() {
+  return {.op = "elementwise_add",
+          .dtypes = {},
+          .inputs = {{.argument = "X", .dims = {64}, .low = 0, .high = 0.001},
+                     {.argument = "Y", .dims = {64}, .low = 0, .high = 0.001}},
+          .attributes = {},
+          .dtype_attributes = {}};
 }
 
 // Host seconds for a program of `ops` additions of y to x.
@@ -32,19 +33,14 @@ double HostSeconds(int ops, DeviceTimer& timer) {
     sum = program.Output("Out").name();
   }
   auto& device = timer.context();
-  const OneOpProgram addition = DescribeForward(Addition());
-  const Tensors inputs = MakeInputs(device, Addition(), addition);
+  const Tensors inputs = MakeInputs(device, Addition());
   const Feeds feeds = {{"x", inputs.at("X")}, {"y", inputs.at("Y")}};
   Executor executor(PlaceKey(device.GetPlace()));
-  std::vector<float> want = inputs.at("X").ToVector<float>();
-  const std::vector<float> y = inputs.at("Y").ToVector<float>();
-  for (size_t i = 0; i < want.size(); ++i) {
-    for (int op = 0; op < ops; ++op) {
-      want[i] += y[i];
-    }
-  }
+  const Feeds on_host = {{"x", inputs.at("X").CopyTo(CPUPlace())},
+                         {"y", inputs.at("Y").CopyTo(CPUPlace())}};
+  const Tensor want = Executor().Run(program, on_host, {sum})[0];
   const auto run = [&] { return executor.Run(program, feeds, {sum})[0]; };
-  if (run().ToVector<float>() != want) {
+  if (run().ToVector<float>() != want.ToVector<float>()) {
     Raise(ErrorCode::kInternal, "bench.wrong_chain",
           "the chain of {} additions has another sum", ops);
   }
@@ -53,14 +49,14 @@ double HostSeconds(int ops, DeviceTimer& timer) {
 
 double DeviceSeconds(int ops, DeviceTimer& timer) {
   auto& device = timer.context();
-  const OneOpProgram addition = DescribeForward(Addition());
-  DeviceOp op(device, addition, MakeInputs(device, Addition(), addition));
+  const OpExample addition = Addition();
+  DeviceOp op(device, MakeForward(addition, MakeInputs(device, addition)));
   const double seconds = timer.Ahead([&] {
     for (int i = 0; i < ops; ++i) {
-      op.Compute();
+      op.run().Enqueue();
     }
   });
-  op.Wait();
+  op.run().ReleaseTemporaries();
   return seconds / ops;
 }
 

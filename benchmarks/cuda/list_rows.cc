@@ -39,10 +39,10 @@ ordered_json ToJson(const AttributeMap& attributes) {
   return json;
 }
 
-ordered_json Variable(const OneOpProgram& one,
+ordered_json Variable(const OneOp& one,
                       const std::string& argument,
                       const std::string& name) {
-  const VarDesc& var = one.Var(name);
+  const VarDesc& var = one.program.FindVar(name);
   return {{"argument", argument},
           {"name", name},
           {"dtype", std::string(sluice::ToString(var.dtype))},
@@ -50,25 +50,21 @@ ordered_json Variable(const OneOpProgram& one,
 }
 
 ordered_json ToJson(const OpRow& row) {
-  const OneOpProgram forward = DescribeForward(row.forward);
-  const OneOpProgram measured = Measured(row, forward);
-  ordered_json json = {{"id", row.id},
-                       {"op", row.forward.op},
-                       {"unit", UnitOf(row.bound)},
-                       {"gradient", row.gradient},
-                       {"work", row.work},
-                       {"attributes", ToJson(forward.op.attributes)}};
+  const OneOp forward = DescribeForward(row.forward);
+  const OneOp measured = DescribeMeasured(row, forward);
+  ordered_json json = {
+      {"id", row.id},     {"op", row.forward.op},
+      {"unit", row.unit}, {"gradient", row.gradient},
+      {"work", row.work}, {"attributes", ToJson(DescOf(forward).attributes)}};
   json["inputs"] = ordered_json::array();
-  const std::vector<std::string> names = InputNames(row.forward);
-  for (size_t i = 0; i < names.size(); ++i) {
-    const InputSpec& input = row.forward.inputs[i];
-    ordered_json variable = Variable(forward, input.argument, names[i]);
+  for (const FilledInput& input : InputsOf(row.forward)) {
+    ordered_json variable = Variable(forward, input.argument, input.name);
     variable["fill"] = ToJson(input.fill);
     json["inputs"].push_back(std::move(variable));
   }
   json["gradient_inputs"] = ordered_json::array();
   size_t next = 0;
-  for (const auto& [argument, vars] : measured.op.inputs) {
+  for (const auto& [argument, vars] : DescOf(measured).inputs) {
     for (const std::string& name : vars) {
       const Fill fill = GradientFill(next++);
       if (row.gradient.empty() || !argument.ends_with("@GRAD")) continue;
@@ -78,7 +74,7 @@ ordered_json ToJson(const OpRow& row) {
     }
   }
   json["outputs"] = ordered_json::array();
-  for (const auto& [argument, vars] : measured.op.outputs) {
+  for (const auto& [argument, vars] : DescOf(measured).outputs) {
     for (const std::string& name : vars) {
       json["outputs"].push_back(Variable(measured, argument, name));
     }

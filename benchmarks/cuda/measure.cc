@@ -13,7 +13,6 @@ namespace {
 
 // The kernel of a row with everything that it needs.
 struct Prepared {
-  OneOpProgram program;
   std::unique_ptr<DeviceOp> forward;   // of a gradient; ran once
   std::unique_ptr<DeviceOp> gradient;  // or null
 
@@ -21,35 +20,33 @@ struct Prepared {
 };
 
 // The op to measure: a small one on an emulated device.
-const OpSpec& SpecFor(const OpRow& row, const DeviceTimer& timer) {
+const OpExample& ExampleFor(const OpRow& row, const DeviceTimer& timer) {
   constexpr double kMostEmulated = 32 << 10;
   const bool fits = BytesOf(DescribeForward(row.forward)) <= kMostEmulated;
   return timer.emulated() && !fits ? row.small : row.forward;
 }
 
-Prepared Prepare(const OpRow& row, const OpSpec& spec, DeviceTimer& timer) {
+Prepared Prepare(const OpRow& row,
+                 const OpExample& example,
+                 DeviceTimer& timer) {
   auto& device = timer.context();
-  const OneOpProgram forward = DescribeForward(spec);
+  Tensors tensors = MakeInputs(device, example);
   Prepared prepared;
-  prepared.forward = std::make_unique<DeviceOp>(
-      device, forward, MakeInputs(device, spec, forward));
-  prepared.program = Measured(row, forward);
+  prepared.forward =
+      std::make_unique<DeviceOp>(device, MakeForward(example, tensors));
   if (row.gradient.empty()) return prepared;
-  prepared.forward->Compute();
-  prepared.forward->Wait();
+  prepared.forward->run().Run();
+  tensors.merge(prepared.forward->outputs());
   prepared.gradient = std::make_unique<DeviceOp>(
-      device, prepared.program,
-      MakeGradientInputs(device, *prepared.forward, prepared.program));
+      device, MakeGradient(device, prepared.forward->op(), row.gradient,
+                           std::move(tensors)));
   return prepared;
 }
 
 void CheckSmall(const OpRow& row, double tolerance, DeviceTimer& timer) {
   Prepared small = Prepare(row, row.small, timer);
-  small.op().PoisonOutputs();
-  small.op().Compute();
-  small.op().Wait();
-  const std::string difference =
-      DifferenceFromCPU(small.program, small.op(), tolerance);
+  small.op().RunOnPoison();
+  const std::string difference = small.op().DifferenceFromCPU(tolerance);
   if (difference.empty()) return;
   Raise(ErrorCode::kInternal, "bench.wrong_result", "{}: {}", row.id,
         difference);
@@ -57,9 +54,7 @@ void CheckSmall(const OpRow& row, double tolerance, DeviceTimer& timer) {
 
 // Runs the kernel once and checks that all its outputs are finite.
 void CheckFinite(DeviceOp& op, DeviceTimer& timer) {
-  op.PoisonOutputs();
-  op.Compute();
-  op.Wait();
+  op.RunOnPoison();
   for (const auto& [name, output] : op.outputs()) {
     if (output.dtype() != DType::kFloat32) continue;
     const int64_t bad = CountNotFinite(timer.context(), output);
@@ -91,20 +86,16 @@ std::map<std::string, std::pair<double, double>> SumsOf(const DeviceOp& op) {
   return sums;
 }
 
-double Scale(Bound bound) {
-  return bound == Bound::kFlops ? 1e-12 : 1e-9;
-}
-
 }  // namespace
 
 std::optional<double> DeviceLimits::Of(const OpRow& row) const {
-  if (row.bound == Bound::kMemory) {
+  if (row.unit == "GB/s") {
     const auto found = copy.find(row.size);
     if (found == copy.end()) return std::nullopt;
     return found->second;
   }
   if (pairs == 0) return std::nullopt;
-  if (row.bound == Bound::kFlops) return 4 * pairs * 1e-3;
+  if (row.unit == "TFLOP/s") return 4 * pairs * 1e-3;
   // The gradient uses the sign instead.
   if (row.gradient.empty()) return pairs;
   return std::nullopt;
@@ -135,32 +126,33 @@ Row MeasureRow(const OpRow& row,
                double tolerance,
                DeviceTimer& timer) {
   if (row.check_small) CheckSmall(row, tolerance, timer);
-  const OpSpec& spec = SpecFor(row, timer);
-  Prepared prepared = Prepare(row, spec, timer);
+  const OpExample& example = ExampleFor(row, timer);
+  Prepared prepared = Prepare(row, example, timer);
   DeviceOp& op = prepared.op();
   CheckFinite(op, timer);
   Row figure{.id = row.id,
-             .unit = UnitOf(row.bound),
+             .unit = row.unit,
              .limit = limits.Of(row),
              .note = row.note};
   // The sums are valid only for the row's own op.
-  if (&spec == &row.forward) figure.sums = SumsOf(op);
-  figure.seconds =
-      timer.Median([&] { op.Compute(); }, [&] { op.ReleaseTemporaries(); });
-  const double work = timer.emulated() ? BytesOf(prepared.program) : row.work;
-  figure.value = Scale(row.bound) * work / *figure.seconds;
+  if (&example == &row.forward) figure.sums = SumsOf(op);
+  figure.seconds = timer.Median([&] { op.run().Enqueue(); },
+                                [&] { op.run().ReleaseTemporaries(); });
+  const double work = timer.emulated() ? BytesOf(op.op()) : row.work;
+  figure.value =
+      (row.unit == "TFLOP/s" ? 1e-12 : 1e-9) * work / *figure.seconds;
   return figure;
 }
 
 void ProfileRow(const OpRow& row, DeviceTimer& timer) {
-  Prepared prepared = Prepare(row, SpecFor(row, timer), timer);
-  DeviceOp& op = prepared.op();
-  op.Compute();
+  Prepared prepared = Prepare(row, ExampleFor(row, timer), timer);
+  KernelRun& run = prepared.op().run();
+  run.Enqueue();
   timer.FlushL2();
-  op.Wait();
+  timer.context().Wait();
+  run.ReleaseTemporaries();
   DeviceTimer::StartProfiler();
-  op.Compute();
-  op.Wait();
+  run.Run();
   DeviceTimer::StopProfiler();
 }
 

@@ -2,17 +2,29 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
-#include "benchmarks/cuda/bandwidth_cases.h"
+#include <nlohmann/json.hpp>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/laboratory/tuning/corpus_layers.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::bench {
+namespace sluice {
 
-using Ints = std::vector<int64_t>;
+std::string_view CudaBenchmarkRows();  // rows.json
+
+namespace bench {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json& Described() {
+  static const Json kDescribed = Json::parse(CudaBenchmarkRows());
+  return kDescribed;
+}
 
 bool HasKernel(const std::string& op) {
   const auto kernels = Registry::Global().Kernels(op);
@@ -22,167 +34,165 @@ bool HasKernel(const std::string& op) {
   });
 }
 
+// Puts the members of a size in place of their names.
+Json Resolved(Json json, const Json& size) {
+  if (json.is_string() && size.contains(json.get<std::string>())) {
+    return size.at(json.get<std::string>());
+  }
+  if (json.is_structured()) {
+    for (Json& each : json) {
+      each = Resolved(std::move(each), size);
+    }
+  }
+  return json;
+}
+
+OpExample ExampleAt(const std::string& op, const Json& one, const Json& size) {
+  const Json attributes = one.value("attributes", Json::object());
+  const Json example = {{"op", op},
+                        {"inputs", Resolved(one.at("inputs"), size)},
+                        {"attributes", Resolved(attributes, size)}};
+  return ExampleFromJson(example.dump(), "benchmarks/cuda/rows.json");
+}
+
+Json ConvolutionSize(const ConvLayer& layer, int64_t batch) {
+  return {
+      {"name", Format("{}x{}_{}x{}x{}_s{}", layer.in_c, layer.in_h, layer.out_c,
+                      layer.kernel_h, layer.kernel_w, layer.stride)},
+      {"image", {batch, layer.in_c, layer.in_h, layer.in_w}},
+      {"filter", {layer.out_c, layer.in_c, layer.kernel_h, layer.kernel_w}},
+      {"strides", {layer.stride, layer.stride}},
+      {"paddings", {layer.pad_h, layer.pad_w}}};
+}
+
+// Those of ResNet-50, each with a smaller one.
+Json ConvolutionSizes() {
+  constexpr int64_t kBatch = 32;
+  Json sizes = Json::array();
+  for (const ConvLayer& layer : ResNet50Convolutions()) {
+    ConvLayer small = layer;
+    small.in_c = std::min<int64_t>(layer.in_c, 5);
+    small.in_h = small.in_w = std::min<int64_t>(layer.in_h, 9);
+    small.out_c = std::min<int64_t>(layer.out_c, 6);
+    Json size = ConvolutionSize(layer, kBatch);
+    size["small"] = ConvolutionSize(small, 2);
+    sizes.push_back(std::move(size));
+  }
+  return sizes;
+}
+
+// What an op needs that the file does not describe: Param and Grad, the state
+// between steps, and the learning rate of an optimizer; else tensors of one
+// shape.
+Json UndescribedCase(const std::string& op) {
+  const OpSchema& schema = Registry::Global().Schema(op);
+  const bool updates = schema.FindInput("LearningRate") != nullptr;
+  Json inputs = Json::array();
+  for (const auto& input : schema.inputs()) {
+    if (input.traits.optional) continue;
+    // Second moments are not negative, and powers of beta are below 1.
+    const bool state = updates && input.name != "Grad" && input.name != "Param";
+    const bool scalar =
+        updates && (input.traits.host || input.name.ends_with("Pow"));
+    inputs.push_back({input.name, "T",
+                      scalar ? Json::array({1}) : Json("matrix"),
+                      state ? 0.1 : -1, state ? 0.9 : 1});
+  }
+  const auto& attributes = schema.attributes();
+  const bool complete =
+      std::all_of(attributes.begin(), attributes.end(),
+                  [](const auto& each) { return each.default_value; });
+  if (!updates && (inputs.empty() || !complete)) {
+    Raise(ErrorCode::kUnimplemented, "bench.no_case",
+          "{} needs a description in benchmarks/cuda/rows.json", op);
+  }
+  Json one;
+  one["inputs"] = std::move(inputs);
+  return one;
+}
+
+// Multiply-adds, or pairs: as many as each filter, or row of Y, has elements,
+// for each element of the output. Matrices are square.
+double PairsOf(const OneOp& op) {
+  const DDim& second = op.feeds.at(1).second.dims();
+  const DDim& out = op.program.FindVar(op.fetches.at(0).name()).dims;
+  return static_cast<double>(out.numel()) *
+         static_cast<double>(second.numel() / second[0]);
+}
+
 // Adds a row for the op, and one for each of its gradients with a kernel.
 // `row.id` is the suffix of the op's name: "/1MB", ".dim0/1MB".
 void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
   const std::string rest = row.id;
-  const OneOpProgram forward = DescribeForward(row.forward);
-  row.id = Format("cuda/{}{}", row.forward.op, rest);
-  if (row.work == 0) row.work = BytesOf(forward);
+  const std::string& op = row.forward.op;
+  const OneOp forward = DescribeForward(row.forward);
+  const bool moves = row.unit == "GB/s";
+  row.id = Format("cuda/{}{}", op, rest);
+  if (!moves) {
+    row.work = PairsOf(forward) * (row.unit == "TFLOP/s" ? 2 : 1);
+  } else if (row.work == 0) {
+    row.work = BytesOf(forward);
+  }
   rows->push_back(row);
+  row.note.clear();
   for (const std::string& gradient : GradientOps(forward)) {
     // Skips gradients by the op itself (transpose) or another one (squeeze).
-    if (!HasKernel(gradient) ||
-        !gradient.starts_with(row.forward.op + "_grad")) {
-      continue;
-    }
+    if (!HasKernel(gradient) || !gradient.starts_with(op + "_grad")) continue;
     row.gradient = gradient;
     row.id = Format("cuda/{}{}", gradient, rest);
-    if (row.bound == Bound::kMemory) {
-      row.work = BytesOf(DescribeGradient(forward, gradient));
-    }
+    if (moves) row.work = BytesOf(DescribeGradient(forward, gradient));
     rows->push_back(row);
   }
 }
 
-void AddBandwidth(const std::string& op, Rows* all) {
-  const auto small = BandwidthCases(op, Sizes().front().bytes);
-  for (const NamedSize& size : Sizes()) {
-    const auto cases = BandwidthCases(op, size.bytes);
-    for (size_t i = 0; i < cases.size(); ++i) {
-      const std::string& variant = cases[i].variant;
-      AddWithGradients(
-          {.id = (variant.empty() ? "" : "." + variant) + "/" + size.name,
-           .forward = cases[i].spec,
-           .work = cases[i].bytes,
-           .size = size.bytes,
-           .small = small[i].spec,
-           .check_small = size.bytes == Sizes().front().bytes},
-          &all->rows);
+void AddCase(const std::string& op, const Json& one, std::vector<OpRow>* rows) {
+  Json sizes = one.value("sizes", Described().at("sizes"));
+  if (sizes.is_string()) sizes = ConvolutionSizes();
+  const std::string variant = one.value("variant", "");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Json& size = sizes[i];
+    const Json small = size.value("small", one.value("small", sizes[0]));
+    AddWithGradients(
+        {.id = (variant.empty() ? "" : "." + variant) + "/" +
+               size.at("name").get<std::string>(),
+         .forward = ExampleAt(op, one, size),
+         .unit = one.value("unit", "GB/s"),
+         .work = Resolved(one.value("bytes", Json(0)), size).get<double>(),
+         .size = size.value("bytes", int64_t{0}),
+         .small = ExampleAt(op, one, small),
+         .check_small = i == 0 || size.contains("small"),
+         .note = size.value("note", "")},
+        rows);
+  }
+}
+
+void AddOp(const std::string& op, Rows* all) {
+  const Json& cases = Described().at("cases");
+  try {
+    if (!cases.contains(op)) {
+      AddCase(op, UndescribedCase(op), &all->rows);
+    } else if (cases.at(op).is_string()) {
+      all->left_out[op] = cases.at(op).get<std::string>();
+    } else {
+      for (const Json& one : cases.at(op)) {
+        AddCase(op, one, &all->rows);
+      }
     }
-  }
-}
-
-OpSpec Product(int64_t size) {
-  return {"matmul",
-          {{"X", {size, size}, {.seed = 1}}, {"Y", {size, size}, {.seed = 2}}}};
-}
-
-void AddProducts(std::vector<OpRow>* rows) {
-  for (const int64_t size : {256, 512, 1024, 2048, 4096, 8192}) {
-    const auto edge = static_cast<double>(size);
-    AddWithGradients({.id = Format("/{}", size),
-                      .forward = Product(size),
-                      .bound = Bound::kFlops,
-                      .work = 2 * edge * edge * edge,
-                      .small = Product(48),
-                      .check_small = size == 256},
-                     rows);
-  }
-}
-
-struct Layer {
-  int64_t channels, pixels, filters, kernel, stride;
-};
-
-// The distinct convolutions of ResNet-50 in their order, with the stride in the
-// 3x3 ones.
-constexpr Layer kResNet50[] = {
-    {3, 224, 64, 7, 2},    {64, 56, 64, 1, 1},    {64, 56, 64, 3, 1},
-    {64, 56, 256, 1, 1},   {256, 56, 64, 1, 1},   {256, 56, 128, 1, 1},
-    {128, 56, 128, 3, 2},  {128, 28, 512, 1, 1},  {256, 56, 512, 1, 2},
-    {512, 28, 128, 1, 1},  {128, 28, 128, 3, 1},  {512, 28, 256, 1, 1},
-    {256, 28, 256, 3, 2},  {256, 14, 1024, 1, 1}, {512, 28, 1024, 1, 2},
-    {1024, 14, 256, 1, 1}, {256, 14, 256, 3, 1},  {1024, 14, 512, 1, 1},
-    {512, 14, 512, 3, 2},  {512, 7, 2048, 1, 1},  {1024, 14, 2048, 1, 2},
-    {2048, 7, 512, 1, 1},  {512, 7, 512, 3, 1}};
-constexpr int64_t kBatch = 32;
-
-OpSpec Convolution(const Layer& layer, int64_t batch) {
-  const int64_t k = layer.kernel;
-  return {"conv2d",
-          {{"Input",
-            {batch, layer.channels, layer.pixels, layer.pixels},
-            {.seed = 1}},
-           {"Filter", {layer.filters, layer.channels, k, k}, {.seed = 2}}},
-          {{"strides", Ints{layer.stride, layer.stride}},
-           {"paddings", Ints{k / 2, k / 2}}}};
-}
-
-void AddConvolutions(std::vector<OpRow>* rows) {
-  for (const Layer& layer : kResNet50) {
-    const Layer small = {std::min<int64_t>(layer.channels, 5),
-                         std::min<int64_t>(layer.pixels, 9),
-                         std::min<int64_t>(layer.filters, 6), layer.kernel,
-                         layer.stride};
-    const int64_t out = (layer.pixels + layer.stride - 1) / layer.stride;
-    const int64_t k = layer.kernel;
-    AddWithGradients(
-        {.id = Format("/{}x{}_{}x{}x{}_s{}", layer.channels, layer.pixels,
-                      layer.filters, k, k, layer.stride),
-         .forward = Convolution(layer, kBatch),
-         .bound = Bound::kFlops,
-         .work = 2.0 * static_cast<double>(kBatch * out * out * layer.filters) *
-                 static_cast<double>(layer.channels * k * k),
-         .small = Convolution(small, 2)},
-        rows);
-  }
-}
-
-OpSpec Distances(int64_t rows, int64_t columns) {
-  return {"manhattan_distance",
-          {{"X", {rows, columns}, {.low = 0, .seed = 1}},
-           {"Y", {rows, columns}, {.low = 0, .seed = 2}}}};
-}
-
-void AddDistances(std::vector<OpRow>* rows) {
-  struct Size {
-    int64_t rows, columns;
-    const char* note;
-  };
-  const Size sizes[] = {
-      {32, 32, "TensorFlow 2.3, V100: 1.1 ms vectorised, 41 ms as a loop"},
-      {64, 64, "TensorFlow 2.3, V100: 2.0 ms vectorised, 151 ms as a loop"},
-      {128, 128, "TensorFlow 2.3, V100: 5.8 ms vectorised, 582 ms as a loop"},
-      {4096, 1024, ""}};
-  for (const Size& size : sizes) {
-    const auto first = rows->size();
-    AddWithGradients(
-        {.id = Format("/{}x{}x{}", size.rows, size.rows, size.columns),
-         .forward = Distances(size.rows, size.columns),
-         .bound = Bound::kPairs,
-         .work = static_cast<double>(size.rows * size.rows * size.columns),
-         .small = Distances(17, 19),
-         .check_small = size.rows == 32},
-        rows);
-    (*rows)[first].note = size.note;
-  }
-}
-
-void AddArithmetic(const std::string& op, Rows* all) {
-  if (op == "matmul") {
-    AddProducts(&all->rows);
-  } else if (op == "conv2d") {
-    AddConvolutions(&all->rows);
-  } else if (op == "manhattan_distance") {
-    AddDistances(&all->rows);
-  } else if (op == "conv2d_transpose") {
-    all->left_out[op] = "computed as conv2d_grad_input is";
-  } else {
-    all->left_out[op] = "computed as matmul is";
+  } catch (const Error& error) {
+    all->left_out[op] = error.what();
   }
 }
 
 }  // namespace
 
-std::string UnitOf(Bound bound) {
-  constexpr const char* kUnits[] = {"GB/s", "TFLOP/s", "G pairs/s"};
-  return kUnits[static_cast<int>(bound)];
-}
-
 const std::vector<NamedSize>& Sizes() {
-  static const std::vector<NamedSize> kSizes = {
-      {"4KB", 4 << 10}, {"1MB", 1 << 20}, {"256MB", 256 << 20}};
+  static const std::vector<NamedSize> kSizes = [] {
+    std::vector<NamedSize> sizes;
+    for (const Json& size : Described().at("sizes")) {
+      sizes.push_back({size.at("name"), size.at("bytes")});
+    }
+    return sizes;
+  }();
   return kSizes;
 }
 
@@ -198,14 +208,8 @@ Rows AllRows() {
       gradients.push_back(op);
     } else if (registry.Schema(op).internal()) {
       all.left_out[op] = "only passes make this op";
-    } else if (IsArithmetic(op)) {
-      AddArithmetic(op, &all);
     } else {
-      try {
-        AddBandwidth(op, &all);
-      } catch (const Error& error) {
-        all.left_out[op] = error.what();
-      }
+      AddOp(op, &all);
     }
   }
   std::set<std::string> measured;
@@ -219,9 +223,11 @@ Rows AllRows() {
   return all;
 }
 
-OneOpProgram Measured(const OpRow& row, const OneOpProgram& forward) {
+OneOp DescribeMeasured(const OpRow& row, const OneOp& forward) {
   return row.gradient.empty() ? forward
                               : DescribeGradient(forward, row.gradient);
 }
 
-}  // namespace sluice::bench
+}  // namespace bench
+
+}  // namespace sluice

@@ -5,29 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/cuda/op_spec.h"
+#include "benchmarks/cuda/op_program.h"
 
 namespace sluice::bench {
-
-// The limit of a kernel, which determines the unit of its figure.
-enum class Bound : uint8_t {
-  kMemory,  // GB/s; limit: a device copy of that size
-  kFlops,   // TFLOP/s; limit: the rate of additions
-  kPairs,   // G pairs/s; limit: subtract, abs, add
-};
-std::string UnitOf(Bound bound);
 
 // A kernel to measure.
 struct OpRow {
   std::string id;  // "cuda/softmax_grad/1MB"
-  OpSpec forward;
+  OpExample forward;
   std::string gradient{};  // the measured gradient op; "" for the op
-  Bound bound = Bound::kMemory;
+  // "GB/s", whose limit is a device copy of that size; "TFLOP/s", the rate of
+  // additions; or "G pairs/s", that of subtract, abs, add.
+  std::string unit{};
   double work = 0;   // bytes, floating-point operations, or pairs
-  int64_t size = 0;  // kMemory: bytes of the main tensor
+  int64_t size = 0;  // GB/s: bytes of the main tensor
   // A smaller version of the op, which is compared with the CPU's kernel, and
   // which the emulation runs.
-  OpSpec small{};
+  OpExample small{};
   bool check_small = true;  // false if another row does
   std::string note{};
 };
@@ -44,12 +38,14 @@ struct Rows {
   std::map<std::string, std::string> left_out;  // reason by op
 };
 
-// Every op with a float32 kernel for CUDA, and its gradients with kernels.
-// Products, convolutions and distances have their own sizes. The CUDA module
-// must be loaded: get the device from the DeviceManager first.
+// Every op with a float32 kernel for CUDA, and its gradients with kernels. An
+// op is called as rows.json describes it, which has examples (OpExample) with
+// names of the members of a size in place of dims and numbers; an op that it
+// does not know gets tensors of one shape, if its schema accepts that. The CUDA
+// module must be loaded: get the device from the DeviceManager first.
 Rows AllRows();
 
-// The program of the measured op of the row; its forward op is `forward`.
-OneOpProgram Measured(const OpRow& row, const OneOpProgram& forward);
+// The measured op of the row; its forward op is `forward`.
+OneOp DescribeMeasured(const OpRow& row, const OneOp& forward);
 
 }  // namespace sluice::bench
