@@ -17,7 +17,6 @@
 
 namespace {
 
-using sluice::DType;
 using sluice::Feeds;
 using sluice::Tensor;
 using sluice::bench::Options;
@@ -48,36 +47,24 @@ Tensor Random(int64_t rows, int64_t columns, int64_t seed) {
 }
 
 // A plan of one op, with its feeds.
-struct OneOp {
+struct PlannedOp {
   sluice::Feeds feeds;
   std::shared_ptr<const sluice::Plan> plan;
 
   std::vector<Tensor> Run() const { return plan->Run(feeds); }
 };
 
-OneOp PrepareOp(const std::string& type,
-                Feeds inputs,
-                const std::vector<std::string>& outputs) {
-  sluice::Program program;
-  sluice::OpDesc op;
-  op.type = type;
-  for (const auto& [name, tensor] : inputs) {
-    program.Data(name, DType::kFloat32, tensor.dims());
-    op.inputs.push_back({name, {name}});
-  }
-  sluice::Fetches fetches;
-  for (const std::string& name : outputs) {
-    op.outputs.push_back({name, {"out." + name}});
-    fetches.emplace_back("out." + name);
-  }
-  program.AppendOp(op);
+PlannedOp PrepareOp(const std::string& type,
+                    const Feeds& inputs,
+                    const std::vector<std::string>& outputs) {
+  sluice::OneOp op = sluice::MakeOneOp(type, inputs, {}, outputs);
   sluice::Executor executor;
-  auto plan = executor.Prepare(program, inputs, fetches);
-  return {std::move(inputs), std::move(plan)};
+  auto plan = executor.Prepare(op.program, op.feeds, op.fetches);
+  return {std::move(op.feeds), std::move(plan)};
 }
 
 // Checks some rows of the result against float64 sums.
-void CheckDistances(const OneOp& op, const Sizes& s) {
+void CheckDistances(const PlannedOp& op, const Sizes& s) {
   const Tensor z = op.Run().at(0);
   const float* x = op.feeds[0].second.data<float>();
   const float* y = op.feeds[1].second.data<float>();
@@ -106,7 +93,7 @@ void Measure(const Sizes& s,
   const std::string rest = "/" + s.text() + "/f32/t" + std::to_string(threads);
   const Tensor x = Random(s.n, s.p, 1), y = Random(s.m, s.p, 2);
 
-  const OneOp distance =
+  const PlannedOp distance =
       PrepareOp("manhattan_distance", {{"X", x}, {"Y", y}}, {"Out"});
   CheckDistances(distance, s);
   const double limit_seconds = std::min(options.seconds, kLimitSeconds);
@@ -117,7 +104,7 @@ void Measure(const Sizes& s,
   report->Add(
       {"manhattan" + rest, "G pairs/s", s.gigapairs() / seconds, limit});
 
-  const OneOp grad =
+  const PlannedOp grad =
       PrepareOp("manhattan_distance_grad",
                 {{"X", x}, {"Y", y}, {"Out@GRAD", Random(s.n, s.m, 3)}},
                 {"X@GRAD", "Y@GRAD"});
@@ -147,7 +134,7 @@ void MeasureExtraBytes(int threads, Report* report) {
                      {{"X", Random(n, p, 1)}, {"Y", Random(n, p, 2)}}, {"Out"});
   };
   prepare(64, 784).Run();  // starts threads and loads code
-  const OneOp op = prepare(2016, 784);
+  const PlannedOp op = prepare(2016, 784);
   sluice::ReleaseCache(sluice::CPUPlace());
   std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
   const double before = StatusBytes("VmRSS");
