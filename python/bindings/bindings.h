@@ -31,7 +31,6 @@ void BindPrograms(nb::module_& m);
 void BindScopes(nb::module_& m);
 void BindFiles(nb::module_& m);
 void BindOnnx(nb::module_& m);
-void BindFluid(nb::module_& m);
 void BindExecutors(nb::module_& m);
 void BindHints(nb::module_& m);
 void BindRegistry(nb::module_& m);

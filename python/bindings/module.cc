@@ -13,7 +13,6 @@ NB_MODULE(_core, m) {
   BindScopes(m);
   BindFiles(m);
   BindOnnx(m);
-  BindFluid(m);
   BindExecutors(m);
   BindHints(m);
   BindRegistry(m);

@@ -31,7 +31,6 @@ ROOMS = {
         for library in libraries()
     },
     "onnx": ["platform", "memory", "framework", "operators"],
-    "fluid": ["platform"],
     "nn": ["platform", "memory", "framework"],
     "laboratory": ["platform", "memory", "framework"],
     "python": [
@@ -41,7 +40,6 @@ ROOMS = {
         "operators/math",
         "operators",
         "onnx",
-        "fluid",
         "laboratory",
     ],
 }

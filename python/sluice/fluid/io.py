@@ -13,7 +13,7 @@ from .. import executor as sluice_executor
 from ..framework import program_guard as sluice_guard
 from ..reader import decorators
 from ..reader.decorators import *  # noqa: F403
-from . import parameters
+from . import parameters, program_file
 from .conditions import BlockOp
 from .edits import needed
 from .errors import too_early, unknown, wrong
@@ -206,7 +206,7 @@ _FOR_GRADIENTS = {
     "unsqueeze2": "XShape",
     "warpctc": "WarpCTCGrad",
 }
-BLOCK, STEP_SCOPES, TENSOR_ARRAY = 8, 11, 13  # codes of PaddlePaddle
+STEP_SCOPES, TENSOR_ARRAY = 11, 13  # kinds of variables
 _LISTS = {bool: 7, int: 3, float: 4, str: 5}
 _SCALARS = {bool: 6, int: 0, float: 1, str: 2}
 
@@ -303,7 +303,7 @@ def save_inference_model(
     desc = _described(program, ops, names, feeds, targets)
     if not program_only:
         parameters.write(dirname, file, _values(stored), model)
-    text = _core._fluid_serialize_program(desc)
+    text = program_file.serialize_program(desc)
     _core._replace_file(os.path.join(dirname, model), [text])
     return targets
 
@@ -374,7 +374,7 @@ def serialized(program: Program) -> bytes:
     named = [n for op in block.ops for n in
              (*op.input_arg_names, *op.output_arg_names)]  # fmt: skip
     names = dict.fromkeys([*program.stored, *block.vars, *named])
-    return _core._fluid_serialize_program(
+    return program_file.serialize_program(
         _described(program, block.ops, names, [], [])
     )
 
@@ -479,7 +479,7 @@ def _op(
     inputs, outputs = op.inputs, op.outputs
     if op.type in BLOCK_SLOTS:
         at = len(blocks)
-        attrs["sub_block"] = (BLOCK, at)
+        attrs["sub_block"] = (program_file.BLOCK, at)
         own = [name for each in op.ops for name in each.output_arg_names]
         own = [n for n in dict.fromkeys(own) if n not in op.output_arg_names]
         scope, read = f"{op.type}.scope_{at}", BLOCK_SLOTS[op.type][0]

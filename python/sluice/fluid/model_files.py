@@ -16,14 +16,13 @@ from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
 from ..framework import Program, Variable, program_guard
 from ..ragged import Fetched
-from . import parameters
+from . import parameters, program_file
 from .executor import LoDTensor, feed_value
 from .translate import BLOCK_OPS, DTYPES, ROWS, Folding, Translation
 
 Path = str | os.PathLike[str]
 
 LOD_TENSOR = 7
-BLOCK = 8  # the type of attributes
 MOST_LEVELS = 8
 # Kinds of variables that hold no tensor: feed, fetch, scopes, places, readers.
 WITHOUT_VALUE = (9, 10, 11, 12, 14, 15, 17)
@@ -207,7 +206,7 @@ def saved(path: Path, params: Path | None) -> _Saved:
 
 def of_bytes(text: bytes, name: str, params: Path | None) -> _Saved:
     """Parse and check the bytes of a program; ``name`` is for errors."""
-    blocks = _core._fluid_parse_program(text, name)["blocks"]
+    blocks = program_file.parse_program(text, name)["blocks"]
     _check_ops([op for each in blocks for op in each["ops"]], name)
     file, where = _Saved(name, blocks, params), name
     for name, (dtype, dims) in file.expected.items():
@@ -252,7 +251,7 @@ def ops_of(file: _Saved, number: int) -> Iterator[FileOp]:
         named, inside = _of_op(at, type, file.name, number), None
         if type in BLOCK_OPS:
             kind, inside = op["attrs"].get("sub_block", (None, None))
-            if kind != BLOCK:
+            if kind != program_file.BLOCK:
                 with named:
                     raise InvalidArgumentError(
                         f"{type}: attribute sub_block is no block",

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import DataLossError, InvalidArgumentError, NotFoundError
+from . import program_file
 from .translate import CODES, DTYPES
 
 Path = str | os.PathLike[str]
@@ -103,7 +104,7 @@ def _tensor(
             where, f"a description of {size} bytes", "parameter_desc"
         )
     desc = stream.take(size, where)
-    dtype, dims = _core._fluid_parse_tensor_desc(desc, where)
+    dtype, dims = program_file.parse_tensor_desc(desc, where)
     if expected is None and (dtype not in DTYPES or min(dims, default=0) < 0):
         raise _damaged(where, f"an array of {_shown(dtype, dims)}", "no_array")
     if expected is not None and Expected(dtype, dims) != expected:
@@ -172,7 +173,7 @@ def _ends(stream: _Stream, where: str) -> None:
 
 def _bytes_of(array: np.ndarray) -> Iterable[bytes]:
     code = CODES[array.dtype.name]
-    desc = _core._fluid_serialize_tensor_desc(code, list(array.shape))
+    desc = program_file.serialize_tensor_desc(code, list(array.shape))
     yield struct.pack("<IQIi", 0, 0, 0, len(desc))
     yield desc
     yield np.ascontiguousarray(array).tobytes()

@@ -4,8 +4,7 @@ import pathlib
 
 import numpy as np
 
-from sluice import _core
-from sluice.fluid import parameters
+from sluice.fluid import parameters, program_file
 from sluice.fluid.translate import CODES
 
 # Type codes of attributes.
@@ -79,7 +78,7 @@ def write(folder, desc, values, combined=False):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ("inference.pdmodel" if combined else "__model__")
-    path.write_bytes(_core._fluid_serialize_program(desc))
+    path.write_bytes(program_file.serialize_program(desc))
     file = folder / "inference.pdiparams" if combined else None
     parameters.write(folder, file, values)
     return path if combined else folder

@@ -14,7 +14,6 @@ import saved
 
 import sluice as sl
 import sluice.fluid as fluid
-from sluice import _core
 from sluice.errors import (
     DataLossError,
     InvalidArgumentError,
@@ -367,14 +366,6 @@ def test_mutated_files_end_in_errors(tmp_path, tagger):
             fluid.load(copy).run({"words": (WORDS, [[2, 3]])})
         except SluiceError:
             pass
-
-
-def test_a_parsed_program_is_written_again_as_it_was():
-    desc, _ = saved.tagger()
-    bytes = _core._fluid_serialize_program(desc)
-    parsed = _core._fluid_parse_program(bytes, "memory")
-    assert parsed == desc
-    assert _core._fluid_serialize_program(parsed) == bytes
 
 
 def test_predictor_by_names(tagger):
