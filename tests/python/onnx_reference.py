@@ -1,10 +1,28 @@
 """Builds small models, and compares single nodes with ONNX's own reference."""
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+import onnx
+from onnx import helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 import sluice as sl
+
+
+def parsed(text, opset=18, **constants):
+    """A model in ONNX's text form, whole or from its inputs on; types of outputs
+    may be omitted. Constants are arrays, which become initialisers."""
+    if not text.lstrip().startswith("<"):
+        text = f'<ir_version: 8, opset_import: ["": {opset}]> model {text}'
+    model = parser.parse_model(text)
+    for name, array in constants.items():
+        tensor = numpy_helper.from_array(np.asarray(array), name)
+        model.graph.initializer.append(tensor)
+    return model
+
+
+def loaded(text, opset=18, **constants):
+    """The same, loaded."""
+    return sl.onnx.load(parsed(text, opset, **constants))
 
 
 def shape_of(name, value, known):
@@ -16,9 +34,13 @@ def shape_of(name, value, known):
     ]
 
 
-def node(op, inputs, outputs, opset, known, **attributes):
-    """A model with one node. The sizes of its inputs are known, unknown, or
-    with None their ranks are unknown, too. An input that is None is omitted."""
+def node(
+    op, inputs, outputs=("y",), opset=18, known=True, constants=(), **attributes
+):
+    """A model with one node, the_node. Inputs are arrays by name, or None for
+    an input that is omitted; those in `constants` are initialisers. The sizes
+    of the others are known, unknown, or with None their ranks are unknown, too.
+    An output "" is omitted."""
     given = {name: value for name, value in inputs.items() if value is not None}
     values = [
         helper.make_tensor_value_info(
@@ -27,68 +49,54 @@ def node(op, inputs, outputs, opset, known, **attributes):
             shape_of(name, value, known),
         )
         for name, value in given.items()
+        if name not in constants
     ]
     names = [name if name in given else "" for name in inputs]
     graph = helper.make_graph(
-        [helper.make_node(op, names, outputs, **attributes)],
+        [helper.make_node(op, names, outputs, "the_node", **attributes)],
         "one",
         values,
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-            for name in outputs
-        ],
+        [onnx.ValueInfoProto(name=name) for name in outputs if name],
+        [numpy_helper.from_array(given[name], name) for name in constants],
     )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
-    )
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=11)
 
 
-def small_model(nodes, inputs, outputs, constants=(), opset=18):
-    """A loaded model; inputs are dtypes and shapes by name, constants arrays."""
-    graph = helper.make_graph(
-        nodes,
-        "model",
-        [
-            helper.make_tensor_value_info(name, dtype, shape)
-            for name, (dtype, shape) in inputs.items()
-        ],
-        [helper.make_empty_tensor_value_info(name) for name in outputs],
-        [
-            numpy_helper.from_array(x, name)
-            for name, x in dict(constants).items()
-        ],
-    )
-    proto = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
-    )
-    return sl.onnx.load(proto.SerializeToString())
+def named(inputs):
+    return {
+        f"x{i}": x if x is None else np.asarray(x) for i, x in enumerate(inputs)
+    }
 
 
 def run(op, inputs, opset=18, outputs=("y",), known=True, **attributes):
-    """The outputs of a node; an output "" is omitted."""
-    inputs = {
-        f"x{i}": x if x is None else np.asarray(x) for i, x in enumerate(inputs)
-    }
-    proto = node(op, inputs, list(outputs), opset, known, **attributes)
-    del proto.graph.output[:]
-    proto.graph.output.extend(
-        helper.make_empty_tensor_value_info(name) for name in outputs if name
-    )
+    """The outputs of a node."""
+    inputs = named(inputs)
+    proto = node(op, inputs, outputs, opset, known, **attributes)
     feed = {name: x for name, x in inputs.items() if x is not None}
-    return sl.onnx.load(proto.SerializeToString()).run(feed)
+    return sl.onnx.load(proto).run(feed)
+
+
+def compare(proto, feed, rtol=2e-5, atol=1e-6):
+    """The outputs of a model, which are those of the reference."""
+    results = sl.onnx.load(proto).run(feed)
+    expected = ReferenceEvaluator(proto).run(None, feed)
+    for got, want in zip(results, map(np.asarray, expected), strict=True):
+        assert got.dtype == want.dtype
+        assert got.shape == want.shape
+        if got.dtype.kind == "f":
+            np.testing.assert_allclose(got, want, rtol, atol)
+        elif got.dtype.kind == "V":  # of ml_dtypes
+            np.testing.assert_array_equal(got.astype("f8"), want.astype("f8"))
+        else:
+            np.testing.assert_array_equal(got, want)
+    return results
 
 
 def check(op, inputs, opset=18, outputs=1, known=True, **attributes):
     names = [f"y{i}" for i in range(outputs)]
-    inputs = {f"x{i}": np.asarray(x) for i, x in enumerate(inputs)}
-    proto = node(op, inputs, names, opset, known, **attributes)
-    expected = ReferenceEvaluator(proto).run(None, inputs)
-    results = sl.onnx.load(proto.SerializeToString()).run(inputs)
-    assert len(results) == len(expected)
-    for got, want in zip(results, expected):
-        assert got.dtype == np.asarray(want).dtype
-        assert got.shape == np.shape(want)
-        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+    inputs = named(inputs)
+    return compare(node(op, inputs, names, opset, known, **attributes), inputs)
 
 
 def floats(rng, *shape):

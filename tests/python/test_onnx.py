@@ -8,8 +8,10 @@ import pytest
 import sluice as sl
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper, inliner, numpy_helper, parser  # noqa: E402
+from onnx import TensorProto, helper, inliner, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
+import onnx_reference  # noqa: E402
+from onnx_reference import compare, loaded, parsed, run  # noqa: E402
 
 LIGHT = (
     pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -79,7 +81,7 @@ def test_light_networks_with_random_weights_equal_the_reference(name, rng):
     for node in proto.graph.node:
         if node.op_type == "Dropout":  # the ratio is an input then
             del node.attribute[:], node.output[1:]
-    model = sl.onnx.load(proto.SerializeToString(), name=name)
+    model = sl.onnx.load(proto, name=name)
     (value,) = model.inputs
     feed = {value.name: rng.standard_normal(value.shape).astype("float32")}
     (result,) = model.run(feed)
@@ -89,35 +91,12 @@ def test_light_networks_with_random_weights_equal_the_reference(name, rng):
     np.testing.assert_allclose(result / scale, expected / scale, atol=1e-5)
 
 
-def one_node(op, inputs, outputs=("y",), opset=13, constants=(), **attributes):
-    """The bytes of a model with one node; `inputs` are arrays by name."""
-    graph = helper.make_graph(
-        [
-            helper.make_node(
-                op,
-                [*inputs, *(name for name, _ in constants)],
-                list(outputs),
-                name="the_node",
-                **attributes,
-            )
-        ],
-        "one",
-        [
-            helper.make_tensor_value_info(
-                name,
-                helper.np_dtype_to_tensor_dtype(value.dtype),
-                value.shape,
-            )
-            for name, value in inputs.items()
-        ],
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-            for name in outputs
-        ],
-        [numpy_helper.from_array(np.array(v), n) for n, v in constants],
-    )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+def one_node(op, inputs, opset=13, constants=(), **attributes):
+    """A model with one node, whose last inputs are constants."""
+    constants = dict(constants)
+    arrays = inputs | {name: np.array(x) for name, x in constants.items()}
+    return onnx_reference.node(
+        op, arrays, opset=opset, constants=constants, **attributes
     )
 
 
@@ -187,21 +166,10 @@ def test_a_node_equals_the_reference(op, shapes, options, rng):
         f"x{i}": rng.uniform(0.1, 2, shape).astype("float32")
         for i, shape in enumerate(shapes)
     }
-    proto = one_node(op, inputs, **options)
-    (expected,) = ReferenceEvaluator(proto).run(None, inputs)
-    (result,) = sl.onnx.load(proto.SerializeToString()).run(inputs)
-    assert result.dtype == np.asarray(expected).dtype
-    assert result.shape == np.shape(expected)
-    np.testing.assert_allclose(result, expected, rtol=2e-5, atol=1e-6)
+    compare(one_node(op, inputs, **options), inputs)
 
 
 # Results for which the reference differs from the specification.
-
-
-def result_of(op, x, **options):
-    proto = one_node(op, {"x": x}, **options)
-    (result,) = sl.onnx.load(proto.SerializeToString()).run({"x": x})
-    return result
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -209,7 +177,7 @@ def test_softmax_takes_all_dims_behind_the_axis_up_to_opset_12(axis, rng):
     x = rng.standard_normal((2, 3, 4)).astype("float32")
     rows = np.exp(x.reshape(int(np.prod(x.shape[:axis])), -1))
     expected = (rows / rows.sum(axis=1, keepdims=True)).reshape(x.shape)
-    result = result_of("Softmax", x, opset=11, axis=axis)
+    (result,) = run("Softmax", [x], opset=11, axis=axis)
     np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
@@ -221,36 +189,20 @@ def test_lrn(size, rng):
         first, last = c - (size - 1) // 2, c + size // 2
         sums[:, c] = (x[:, max(first, 0) : last + 1] ** 2).sum(axis=1)
     expected = x / (2 + 0.5 / size * sums) ** 0.6
-    result = result_of("LRN", x, size=size, alpha=0.5, beta=0.6, bias=2.0)
+    options = {"size": size, "alpha": 0.5, "beta": 0.6, "bias": 2.0}
+    (result,) = run("LRN", [x], **options)
     np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_resize_takes_sizes_that_are_computed(rng):
-    graph = helper.make_graph(
-        [
-            helper.make_node("Shape", ["like"], ["shape"]),
-            helper.make_node("Slice", ["shape", "two", "four"], ["sizes"]),
-            helper.make_node(
-                "Resize", ["x", "", "", "sizes"], ["y"], axes=[2, 3]
-            ),
-        ],
-        "resize",
-        [
-            helper.make_tensor_value_info(
-                name, TensorProto.FLOAT, ["n", "c", "h" + name, "w" + name]
-            )
-            for name in ("x", "like")
-        ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [
-            numpy_helper.from_array(I64([v]), n)
-            for n, v in (("two", 2), ("four", 4))
-        ],
+    model = loaded(
+        """(float[n, c, hx, wx] x, float[n, c, hlike, wlike] like) => (y)
+        <int64[1] two = {2}, int64[1] four = {4}> {
+            shape = Shape (like)
+            sizes = Slice (shape, two, four)
+            y = Resize <axes = [2, 3]> (x, , , sizes)
+        }"""
     )
-    proto = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
-    )
-    model = sl.onnx.load(proto.SerializeToString())
     x = rng.standard_normal((1, 3, 4, 5)).astype("float32")
     (result,) = model.run({"x": x, "like": np.zeros((1, 3, 8, 15), "float32")})
     np.testing.assert_array_equal(result, x.repeat(2, axis=2).repeat(3, axis=3))
@@ -262,7 +214,7 @@ def test_names_shapes_and_metadata_survive():
     dim = proto.graph.input[0].type.tensor_type.shape.dim[0]
     dim.dim_param = "batch"
     helper.set_model_props(proto, {"character": "äb\nc"})
-    model = sl.onnx.load(proto.SerializeToString())
+    model = sl.onnx.load(proto)
     assert model.inputs == [("x", sl.float32, ("batch", 3))]
     assert model.outputs[0].name == "y"
     assert model.metadata.producer_name == "somebody"
@@ -276,7 +228,7 @@ def test_names_shapes_and_metadata_survive():
 
 
 def test_functions_of_the_model_equal_the_reference(rng):
-    model = parser.parse_model(
+    model = parsed(
         """
         <ir_version: 8, opset_import: ["": 18, "mine": 1]>
         net (float[N, 4] x, float[4, 3] w, float[3] b) => (float[N, 3] y, float[N, 3] z)
@@ -320,45 +272,38 @@ def test_functions_of_the_model_equal_the_reference(rng):
 
 
 def test_unsupported_nodes_are_listed_all_at_once():
-    proto = one_node("Relu", {"x": np.zeros((1, 3), "float32")})
-    for name in ("StringSplit", "StringConcat"):
-        proto.graph.node.append(
-            helper.make_node(name, ["x"], [name], name=f"my_{name}")
-        )
     with pytest.raises(sl.UnimplementedError) as raised:
-        sl.onnx.load(proto.SerializeToString())
-    for fragment in ("2 of the nodes", "my_StringSplit (StringSplit)", "my_StringConcat (StringConcat)"):
+        loaded(
+            """(float[1, 3] x) => (y) {
+                y = Relu (x)
+                [my_split] z = StringSplit (x)
+                [my_concat] t = StringConcat (x)
+            }"""
+        )
+    for fragment in (
+        "2 of the nodes", "my_split (StringSplit)", "my_concat (StringConcat)"
+    ):  # fmt: skip
         assert fragment in str(raised.value)
 
 
 def test_a_refused_model_leaves_nothing_behind():
     scope = sl.Scope()
-    proto = one_node(
-        "Add",
-        {"x": np.zeros((1, 3), "float32")},
-        constants=[("w", np.zeros((4, 2), "float32"))],
-    )
+    x, w = np.zeros((1, 3), "float32"), np.zeros((4, 2), "float32")
+    proto = one_node("Add", {"x": x}, constants={"w": w})
     with pytest.raises(sl.InvalidArgumentError, match="the_node"):
-        sl.onnx.load(proto.SerializeToString(), scope=scope)
+        sl.onnx.load(proto, scope=scope)
     assert scope.names() == []
 
 
 def test_limits_are_those_of_the_caller():
-    model = parser.parse_model(
-        """<ir_version: 8, opset_import: ["": 17]>
-        net (float[1000000, 1000] x) => (int64 n) {
-            list = SplitToSequence (x)
-            n = SequenceLength (list)
-        }"""
-    ).SerializeToString()
     with pytest.raises(sl.ResourceExhaustedError, match="memory_bytes"):
-        sl.onnx.load(model)
-    small = parser.parse_model(
-        """<ir_version: 8, opset_import: ["": 17]>
-        net (float[2] x) => (float[2] y) {
-            y = Relu (x)
-        }"""
-    ).SerializeToString()
+        loaded(
+            """(float[1000000, 1000] x) => (int64 n) {
+                list = SplitToSequence (x)
+                n = SequenceLength (list)
+            }"""
+        )
+    small = parsed("(float[2] x) => (float[2] y) { y = Relu (x) }")
     none = {"memory_bytes": 0, "memory_bytes_per_file_byte": 0}
     with pytest.raises(sl.ResourceExhaustedError, match="0 are left of the 0"):
         sl.onnx.load(small, limits=none)
@@ -373,15 +318,10 @@ def test_limits_are_those_of_the_caller():
 def test_external_data_is_read_beside_the_model(tmp_path):
     x = {"x": np.ones((1, 3), "float32")}
     weights = np.arange(6, dtype="float32").reshape(2, 3)
-    proto = one_node("Add", x, constants=[("w", weights)])
+    proto = one_node("Add", x, constants={"w": weights})
     path = tmp_path / "net.onnx"
-    onnx.save(
-        proto,
-        path,
-        save_as_external_data=True,
-        location="w.bin",
-        size_threshold=0,
-    )
+    options = {"save_as_external_data": True, "size_threshold": 0}
+    onnx.save(proto, path, location="w.bin", **options)
     (result,) = sl.onnx.load(path).run(x)
     np.testing.assert_array_equal(result, weights + 1)
     data = path.read_bytes()

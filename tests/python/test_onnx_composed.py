@@ -7,8 +7,8 @@ import pytest
 import sluice as sl
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
-from onnx_reference import check, floats, node, run, small_model  # noqa: E402
+from onnx import TensorProto  # noqa: E402
+from onnx_reference import check, floats, loaded, node, run  # noqa: E402
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
 unknown = pytest.mark.parametrize("known", [True, False, None])
@@ -38,13 +38,8 @@ def test_a_window_of_float64():
 def test_causal_convolution_with_state(size, activation, rng):
     inputs = [floats(rng, 2, 4, 5), floats(rng, 4, 1, size), floats(rng, 4)]
     for before in ([], [floats(rng, 2, 4, size - 1)]):
-        check(
-            "CausalConvWithState",
-            inputs + before,
-            opset=27,
-            outputs=2,
-            activation=activation,
-        )
+        options = {"opset": 27, "outputs": 2, "activation": activation}
+        check("CausalConvWithState", inputs + before, **options)
 
 
 # The reference leaves dims out.
@@ -52,8 +47,7 @@ def test_causal_convolution_with_state(size, activation, rng):
 @pytest.mark.parametrize("op, of", [("Average", np.mean), ("Max", np.max)])
 def test_global_pools_of_any_rank(op, of, shape, rng):
     x = floats(rng, *shape)
-    proto = node(f"Global{op}Pool", {"x": x}, ["y"], 18, True)
-    (result,) = sl.onnx.load(proto.SerializeToString()).run({"x": x})
+    (result,) = run(f"Global{op}Pool", [x])
     expected = of(x, axis=tuple(range(2, len(shape))), keepdims=True)
     assert result.shape == expected.shape
     np.testing.assert_allclose(result, expected, rtol=2e-5)
@@ -64,76 +58,55 @@ def test_dropout_that_drops_nothing_has_a_mask(rng):
 
 
 def test_selu_of_float64_has_the_defaults_of_onnx():
-    x = np.array([1.0, -40.0])
-    proto = node("Selu", {"x": x}, ["y"], 18, True)
-    (y,) = sl.onnx.load(proto.SerializeToString()).run({"x": x})
+    (y,) = run("Selu", [np.array([1.0, -40.0])])
     scale, alpha = 1.0507010221481323, 1.6732631921768188
     np.testing.assert_allclose(y, [scale, -scale * alpha], rtol=1e-14)
 
 
-@pytest.mark.parametrize("window", [{}, {"left_window_size": 1}])
-@pytest.mark.parametrize("known", [True, None])
-def test_past_keys_move_the_triangle(window, known, rng):
+def attention(q, k, v, allowed=True):
+    """In float64, of two or more heads."""
+    q, k, v = (x.astype("f8") for x in (q, k, v))
+    scores = q @ k.swapaxes(2, 3) / np.sqrt(q.shape[-1])
+    scores = np.where(allowed, scores, -INF)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize(
+    "opset, window", [(24, ""), (25, ", left_window_size = 1")]
+)
+@pytest.mark.parametrize("past", ["float[1, 2, 2, 4]", "float[]"])
+def test_past_keys_move_the_triangle(opset, window, past, rng):
+    model = loaded(
+        f"""(float[1, 2, 3, 4] q, float[1, 2, 3, 4] k, float[1, 2, 3, 4] v,
+             {past} keys, {past} values) => (y) {{
+            y = Attention <is_causal = 1{window}> (q, k, v, , keys, values)
+        }}""",
+        opset,
+    )
     q, k, v = (floats(rng, 1, 2, 3, 4) for _ in range(3))
-    past = [floats(rng, 1, 2, 2, 4) for _ in range(2)]
-    opset = 25 if window else 24
-    values = [
-        helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape)
-        for n, x in (("q", q), ("k", k), ("v", v))
-    ]
-    values += [
-        helper.make_tensor_value_info(n, TensorProto.FLOAT, known and x.shape)
-        for n, x in zip(("past_key", "past_value"), past)
-    ]
-    names = ["q", "k", "v", "", "past_key", "past_value"]
-    graph = helper.make_graph(
-        [helper.make_node("Attention", names, ["y"], is_causal=1, **window)],
-        "one",
-        values,
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-    )
-    proto = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11
-    )
-    feed = dict(
-        zip(["q", "k", "v", "past_key", "past_value"], [q, k, v, *past])
-    )
-    (y,) = sl.onnx.load(proto.SerializeToString()).run(feed)
-    keys, all_values = (
-        np.concatenate(pair, 2).astype("f8")
-        for pair in ((past[0], k), (past[1], v))
-    )
-    scores = q.astype("f8") @ keys.swapaxes(2, 3) / 2
+    keys, values = (floats(rng, 1, 2, 2, 4) for _ in range(2))
+    feed = {"q": q, "k": k, "v": v, "keys": keys, "values": values}
+    (y,) = model.run(feed)
     place, key = np.arange(3)[:, None] + 2, np.arange(5)
     allowed = key <= place
     if window:
         allowed &= key >= place - 1
-    weights = np.exp(np.where(allowed, scores, -INF))
-    weights /= weights.sum(-1, keepdims=True)
-    np.testing.assert_allclose(y, weights @ all_values, rtol=1e-5, atol=1e-6)
+    pairs = (keys, k), (values, v)
+    want = attention(q, *(np.concatenate(pair, 2) for pair in pairs), allowed)
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("given", [1, 2, 3])
 @pytest.mark.parametrize("dtype", ["float32", "bool"])
 @pytest.mark.parametrize("known", [True, False])
 def test_keys_that_the_mask_lacks_are_left_out(known, dtype, given, rng):
-    q, k, v = (
-        floats(rng, 1, 1, 2, 4),
-        floats(rng, 1, 1, 3, 4),
-        floats(rng, 1, 1, 3, 4),
-    )
-    mask = np.zeros((2, given), "float32")
-    if dtype == "bool":
-        mask = np.ones((2, given), bool)
+    q, k, v = (floats(rng, 1, 1, rows, 4) for rows in (2, 3, 3))
+    mask = np.full((2, given), dtype == "bool", dtype)
     scale = {} if known else {"scale": 0.5}
-    inputs = [q, k, v, mask]
-    (y,) = run("Attention", inputs, opset=24, known=known, **scale)
-    scores = (q @ k.swapaxes(2, 3) / 2)[..., :given]
-    weights = np.exp(scores)
-    weights /= weights.sum(-1, keepdims=True)
-    np.testing.assert_allclose(
-        y, weights @ v[:, :, :given], rtol=1e-5, atol=1e-6
-    )
+    (y,) = run("Attention", [q, k, v, mask], 24, known=known, **scale)
+    want = attention(q, k[:, :, :given], v[:, :, :given])
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -147,14 +120,10 @@ def test_scores_of_halves_are_not_rounded(dtype, close, rng):
     )
     (y,) = run("Attention", [q, k, v], opset=24)
     assert y.dtype == dtype
-    q, k, v = (x.astype("f8") for x in (q, k, v))
-    scores = q @ k.swapaxes(2, 3) / 8
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
-    assert np.abs(y.astype("f8") - weights @ v).max() < close
+    assert np.abs(y.astype("f8") - attention(q, k, v)).max() < close
 
 
-@pytest.mark.parametrize("axes", [None, []])
+@pytest.mark.parametrize("axes", ["", ", none"])
 @pytest.mark.parametrize(
     "op, element",
     [
@@ -174,18 +143,10 @@ def test_a_reduction_of_no_dims_computes_elements(op, element, axes, rng):
     x = floats(rng, 2, 3)
     if op == "LogSum":
         x = np.abs(x)
-    model = small_model(
-        [
-            helper.make_node(
-                f"Reduce{op}",
-                ["x"] if axes is None else ["x", "axes"],
-                ["y"],
-                noop_with_empty_axes=1,
-            )
-        ],
-        {"x": (TensorProto.FLOAT, [2, 3])},
-        ["y"],
-        {} if axes is None else {"axes": np.array([], "int64")},
+    model = loaded(
+        f"""(float[2, 3] x) => (y) <int64[0] none = {{}}> {{
+            y = Reduce{op} <noop_with_empty_axes = 1> (x{axes})
+        }}"""
     )
     (y,) = model.run({"x": x})
     np.testing.assert_allclose(y, element(x), rtol=1e-6)
@@ -297,12 +258,8 @@ def test_powers_of_two_dtypes_are_not_rounded(base, exponent, expected, known):
 
 @pytest.mark.parametrize("exponent", [1, 2, 3])
 def test_a_constant_exponent_of_more_dims_repeats_the_base(exponent):
-    model = small_model(
-        [helper.make_node("Pow", ["x", "e"], ["y"])],
-        {"x": (TensorProto.FLOAT, [2])},
-        ["y"],
-        {"e": np.full((1, 1, 1), exponent, "float32")},
-    )
+    exponents = np.full((1, 1, 1), exponent, "float32")
+    model = loaded("(float[2] x) => (y) { y = Pow (x, e) }", e=exponents)
     (y,) = model.run({"x": np.float32([2, 3])})
     np.testing.assert_array_equal(y, np.float32([[[2, 3]]]) ** exponent)
 
@@ -348,12 +305,8 @@ def test_a_minimum_above_the_maximum_gives_the_maximum(dtype, constant):
     if dtype == "float32" and not constant:
         x[0] = np.nan
     if constant:
-        model = small_model(
-            [helper.make_node("Clip", ["x", "low", "high"], ["y"])],
-            {"x": (helper.np_dtype_to_tensor_dtype(x.dtype), [3])},
-            ["y"],
-            {"low": bounds[0], "high": bounds[1]},
-        )
+        arrays = {"x": x, "low": bounds[0], "high": bounds[1]}
+        model = sl.onnx.load(node("Clip", arrays, constants=["low", "high"]))
         (y,) = model.run({"x": x})
     else:
         (y,) = run("Clip", [x, bounds[0], bounds[1]], 13)
@@ -366,30 +319,18 @@ def test_large_integers_are_clipped_exactly(dtype):
     x = np.array([0, 1700000000000000001, 2**62 + 1], dtype)
     low, high = np.array(5, dtype), np.array(2**62 + 1, dtype)
     (y,) = run("Clip", [x, low, high], 13)
-    assert y.dtype == x.dtype and y.tolist() == [
-        5,
-        1700000000000000001,
-        2**62 + 1,
-    ]
+    assert y.dtype == x.dtype
+    assert y.tolist() == [5, 1700000000000000001, 2**62 + 1]
 
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_large_integers_are_padded_exactly(dtype, known):
     x, value = np.array([[1, 2]], dtype), np.array(2**53 + 1, dtype)
-    pads = np.array([0, 1, 0, 1])
-    model = small_model(
-        [helper.make_node("Pad", ["x", "pads", "value"], ["y"])],
-        {"x": (helper.np_dtype_to_tensor_dtype(x.dtype), [1, 2])}
-        | (
-            {}
-            if known
-            else {"value": (helper.np_dtype_to_tensor_dtype(x.dtype), [])}
-        ),
-        ["y"],
-        {"pads": pads} | ({"value": value} if known else {}),
-    )
-    (y,) = model.run({"x": x} | ({} if known else {"value": value}))
+    arrays = {"x": x, "pads": np.array([0, 1, 0, 1]), "value": value}
+    constants = ["pads", "value"] if known else ["pads"]
+    model = sl.onnx.load(node("Pad", arrays, constants=constants))
+    (y,) = model.run({n: a for n, a in arrays.items() if n not in constants})
     assert y.dtype == x.dtype and y.tolist() == [[2**53 + 1, 1, 2, 2**53 + 1]]
 
 

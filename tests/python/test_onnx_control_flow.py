@@ -10,9 +10,8 @@ import sluice as sl
 from control_flow_networks import absolute_sum, doubled_until, lstm, number
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
-from onnx_reference import small_model  # noqa: E402
+from onnx_reference import loaded, parsed  # noqa: E402
 
 layers = sl.layers
 
@@ -282,113 +281,66 @@ def test_a_saved_model_is_saved_again():
 
 
 def test_a_branch_may_omit_the_first_output():
-    def branch(*names):
-        return helper.make_graph(
-            [
-                helper.make_node("Neg", ["x"], [names[0]]),
-                helper.make_node("Abs", ["x"], [names[1]]),
-            ],
-            names[0],
-            [],
-            [
-                helper.make_tensor_value_info(n, TensorProto.FLOAT, [3])
-                for n in names
-            ],
-        )
-
-    model = small_model(
-        [
-            helper.make_node(
-                "If",
-                ["yes"],
-                ["", "y"],
-                then_branch=branch("a", "b"),
-                else_branch=branch("c", "d"),
-            )
-        ],
-        {"x": (TensorProto.FLOAT, [3])},
-        ["y"],
-        {"yes": np.array(True)},
+    model = loaded(
+        """(float[3] x) => (y) {
+            , y = If (yes) <
+                then_branch = one () => (float[3] a, float[3] b) {
+                    a = Neg (x)
+                    b = Abs (x)
+                },
+                else_branch = two () => (float[3] c, float[3] d) {
+                    c = Neg (x)
+                    d = Abs (x)
+                }
+            >
+        }""",
+        yes=True,
     )
     x = floats(3)
     np.testing.assert_array_equal(model.run({"x": x})[0], np.abs(x))
 
 
-def adding_loop(condition, initialised=False):
+def adding_loop(condition, constants="float[1] one = {1}"):
     """Adds 1 to 3 in four iterations; the body's condition is false."""
-    body = helper.make_graph(
-        [
-            helper.make_node("Add", ["carried", "one"], ["next"]),
-            helper.make_node("Not", ["yes"], ["no"]),
-        ],
-        "body",
-        [
-            helper.make_tensor_value_info("i", TensorProto.INT64, []),
-            helper.make_tensor_value_info("yes", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("carried", TensorProto.FLOAT, [1]),
-        ],
-        [
-            helper.make_tensor_value_info("no", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", TensorProto.FLOAT, [1]),
-        ],
-        [numpy_helper.from_array(np.float32([1]), "one")],
+    model = loaded(
+        f"""(float[1] x, bool start) => (y) <int64 trips = {{4}}> {{
+            y = Loop (trips, {condition}, x) <
+                body = body (int64 i, bool yes, float[1] carried)
+                    => (bool no, float[1] next) <{constants}> {{
+                    next = Add (carried, one)
+                    no = Not (yes)
+                }}
+            >
+        }}"""
     )
-    if initialised:
-        body.initializer.append(
-            numpy_helper.from_array(np.float32([100]), "carried")
-        )
-    return small_model(
-        [helper.make_node("Loop", ["trips", condition, "x"], ["y"], body=body)],
-        {"x": (TensorProto.FLOAT, [1]), "start": (TensorProto.BOOL, [])},
-        ["y"],
-        {"trips": np.int64(4)},
-    )
+    return model.run({"x": np.float32([3]), "start": np.array(True)})[0]
 
 
 def test_a_loop_without_a_condition_ignores_that_of_its_body():
-    feed = {"x": np.float32([3]), "start": np.array(True)}
-    assert adding_loop("").run(feed)[0] == 7
-    assert adding_loop("start").run(feed)[0] == 4
+    assert adding_loop("") == 7
+    assert adding_loop("start") == 4
 
 
 def test_what_a_body_gets_is_not_its_initialiser():
-    feed = {"x": np.float32([3]), "start": np.array(True)}
-    assert adding_loop("", initialised=True).run(feed)[0] == 7
+    constants = "float[1] one = {1}, float[1] carried = {100}"
+    assert adding_loop("", constants) == 7
 
 
 def test_an_inlined_branch_replaces_no_other_value():
-    then_branch = helper.make_graph(
-        [
-            helper.make_node("Neg", ["x"], ["t"]),
-            helper.make_node("Exp", ["t"], ["r"]),
-        ],
-        "then",
-        [],
-        [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)],
-    )
-    else_branch = helper.make_graph(
-        [helper.make_node("Exp", ["x"], ["s"])],
-        "else",
-        [],
-        [helper.make_tensor_value_info("s", TensorProto.FLOAT, None)],
-    )
-    model = small_model(
-        [
-            helper.make_node("Relu", ["x"], ["o/t"]),
-            helper.make_node("Size", ["x"], ["n"]),
-            helper.make_node("Greater", ["n", "one"], ["many"]),
-            helper.make_node(
-                "If",
-                ["many"],
-                ["o"],
-                then_branch=then_branch,
-                else_branch=else_branch,
-            ),
-            helper.make_node("Add", ["o", "o/t"], ["y"]),
-        ],
-        {"x": (TensorProto.FLOAT, ["n"])},
-        ["y"],
-        {"one": np.int64(1)},
+    model = loaded(
+        """(float[n] x) => (y) <int64 one = {1}> {
+            "o/t" = Relu (x)
+            n = Size (x)
+            many = Greater (n, one)
+            o = If (many) <
+                then_branch = then () => (float[] r) {
+                    t = Neg (x)
+                    r = Exp (t)
+                },
+                else_branch = otherwise () => (float[] s) { s = Exp (x) }
+            >
+            y = Add (o, "o/t")
+        }"""
     )
     x = np.float32([1, -1])
     np.testing.assert_allclose(
@@ -397,38 +349,19 @@ def test_an_inlined_branch_replaces_no_other_value():
 
 
 def test_a_gradient_of_what_a_branch_makes_is_refused():
-    domain = "ai.onnx.preview.training"
-    branch = helper.make_graph(
-        [
-            helper.make_node("Add", ["a", "a"], ["c"]),
-            helper.make_node(
-                "Gradient", ["a"], ["g"], domain=domain, xs=["a"], y="c"
-            ),
-        ],
-        "branch",
-        [],
-        [helper.make_tensor_value_info("g", TensorProto.FLOAT, [])],
+    model = parsed(
+        """<ir_version: 8,
+            opset_import: ["": 18, "ai.onnx.preview.training": 1]>
+        model (float a, bool n) => (float y) {
+            y = If (n) <
+                then_branch = branch () => (float g) {
+                    c = Add (a, a)
+                    g = ai.onnx.preview.training.Gradient
+                        <xs = ["a"], y = "c"> (a)
+                },
+                else_branch = other () => (float e) { e = Neg (a) }
+            >
+        }"""
     )
-    other = helper.make_graph(
-        [helper.make_node("Neg", ["a"], ["e"])],
-        "other",
-        [],
-        [helper.make_tensor_value_info("e", TensorProto.FLOAT, [])],
-    )
-    graph = helper.make_graph(
-        [
-            helper.make_node(
-                "If", ["n"], ["y"], then_branch=branch, else_branch=other
-            )
-        ],
-        "model",
-        [
-            helper.make_tensor_value_info("a", TensorProto.FLOAT, []),
-            helper.make_tensor_value_info("n", TensorProto.BOOL, []),
-        ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])],
-    )
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     with pytest.raises(sl.InvalidArgumentError, match="a gets no gradient of loss c"):
-        sl.onnx.load(model.SerializeToString())
+        sl.onnx.load(model)

@@ -9,9 +9,9 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from onnx.reference import ReferenceEvaluator  # noqa: E402
-from onnx_reference import check, floats, node, run  # noqa: E402
+from onnx_reference import check, compare, floats, parsed, run  # noqa: E402
+
+NONE = np.zeros(0, "float32")
 
 
 def test_dilated_pools_of_small_integers(rng):
@@ -41,12 +41,10 @@ def test_where_maxima_are_is_exported(rng):
     "old, new", [("bilinear", "linear"), ("bicubic", "cubic")]
 )
 def test_grid_samples_had_other_names_of_modes(old, new, rng):
-    feed = {"x": floats(rng, 1, 2, 4, 5), "g": floats(rng, 1, 3, 2, 2)}
-    results = []
-    for opset, mode in [(16, old), (20, new)]:
-        proto = node("GridSample", feed, ["y"], opset, True, mode=mode)
-        results += sl.onnx.load(proto.SerializeToString()).run(feed)
-    np.testing.assert_array_equal(*results)
+    inputs = floats(rng, 1, 2, 4, 5), floats(rng, 1, 3, 2, 2)
+    (y,) = run("GridSample", inputs, 16, mode=old)
+    (z,) = run("GridSample", inputs, 20, mode=new)
+    np.testing.assert_array_equal(y, z)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -85,19 +83,9 @@ def test_norms_of_windows_do_not_overflow():
 def test_downsampling_with_a_filter(mode, exclude, rng):
     x = floats(rng, 1, 2, 7, 9)
     for sizes in ([1, 2, 3, 4], [1, 2, 9, 2]):
-        check(
-            "Resize",
-            [
-                x,
-                np.zeros(0, "float32"),
-                np.zeros(0, "float32"),
-                np.array(sizes),
-            ],
-            opset=18,
-            mode=mode,
-            antialias=1,
-            exclude_outside=exclude,
-        )
+        inputs = [x, NONE, NONE, np.array(sizes)]
+        options = {"antialias": 1, "exclude_outside": exclude}
+        check("Resize", inputs, mode=mode, **options)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
@@ -106,8 +94,7 @@ def test_parts_of_images_are_resized(mode, rng):
     roi = np.array([0, 0, 0.25, -0.2, 1, 1, 0.8, 1.3], "float32")
     check(
         "Resize",
-        [x, roi, np.zeros(0, "float32"), np.array([1, 1, 4, 5])],
-        opset=18,
+        [x, roi, NONE, np.array([1, 1, 4, 5])],
         mode=mode,
         coordinate_transformation_mode="tf_crop_and_resize",
         extrapolation_value=3.5,
@@ -116,75 +103,31 @@ def test_parts_of_images_are_resized(mode, rng):
 
 # The nodes that torch.onnx.export writes for ZeroPad2d((left, right, top,
 # bottom)) before a Conv2d: the pads are reversed at run time.
-def padded_convolution(pads, filters):
-    numbers = {
-        "given": pads,
-        "missing": [4],
-        "pairs": [-1, 2],
-        "start": [-1],
-        "end": [-(2**63) + 1],
-        "axis": [0],
-        "flat": [-1],
-    }
-    nodes = [
-        helper.make_node(
-            "Constant",
-            [],
-            [name],
-            value=numpy_helper.from_array(np.array(value, "int64")),
-        )
-        for name, value in numbers.items()
-    ]
-    nodes += [
-        helper.make_node(
-            "ConstantOfShape",
-            ["missing"],
-            ["zeros"],
-            value=numpy_helper.from_array(np.array([0], "int64")),
-        ),
-        helper.make_node("Concat", ["given", "zeros"], ["all"], axis=0),
-        helper.make_node("Reshape", ["all", "pairs"], ["rows"]),
-        helper.make_node(
-            "Slice", ["rows", "start", "end", "axis", "start"], ["turned"]
-        ),
-        helper.make_node("Transpose", ["turned"], ["columns"], perm=[1, 0]),
-        helper.make_node("Reshape", ["columns", "flat"], ["row"]),
-        helper.make_node("Cast", ["row"], ["pads"], to=TensorProto.INT64),
-        helper.make_node("Pad", ["x", "pads"], ["padded"], mode="constant"),
-        helper.make_node(
-            "Conv",
-            ["padded", "filters"],
-            ["y"],
-            kernel_shape=filters.shape[2:],
-            pads=[0, 0, 0, 0],
-            strides=[2, 2],
-        ),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "main_graph",
-        [
-            helper.make_tensor_value_info(
-                "x", TensorProto.FLOAT, ["batch", 3, 9, 8]
-            )
-        ],
-        [
-            helper.make_tensor_value_info(
-                "y", TensorProto.FLOAT, ["batch", 4, 5, 4]
-            )
-        ],
-        [numpy_helper.from_array(filters, "filters")],
-    )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
-    )
+PADDED = """(float[batch, 3, 9, 8] x) => (float[batch, 4, 5, 4] y) {
+    given = Constant <value = int64[4] {0, 1, 0, 2}> ()
+    missing = Constant <value = int64[1] {4}> ()
+    pairs = Constant <value = int64[2] {-1, 2}> ()
+    start = Constant <value = int64[1] {-1}> ()
+    end = Constant <value = int64[1] {-9223372036854775807}> ()
+    axis = Constant <value = int64[1] {0}> ()
+    flat = Constant <value = int64[1] {-1}> ()
+    zeros = ConstantOfShape <value = int64[1] {0}> (missing)
+    all = Concat <axis = 0> (given, zeros)
+    rows = Reshape (all, pairs)
+    turned = Slice (rows, start, end, axis, start)
+    columns = Transpose <perm = [1, 0]> (turned)
+    row = Reshape (columns, flat)
+    pads = Cast <to = 7> (row)
+    padded = Pad <mode = "constant"> (x, pads)
+    y = Conv <kernel_shape = [3, 3], pads = [0, 0, 0, 0], strides = [2, 2]>
+        (padded, filters)
+}"""
 
 
 def test_a_pad_goes_into_the_convolution_after_it(rng):
-    proto = padded_convolution([0, 1, 0, 2], floats(rng, 4, 3, 3, 3))
+    proto = parsed(PADDED, 17, filters=floats(rng, 4, 3, 3, 3))
     x = floats(rng, 2, 3, 9, 8)
-    model = sl.onnx.load(proto.SerializeToString())
-    (y,) = model.run({"x": x})
-    (want,) = ReferenceEvaluator(proto).run(None, {"x": x})
-    np.testing.assert_allclose(y, want, rtol=2e-5, atol=1e-6)
+    compare(proto, {"x": x})
+    model = sl.onnx.load(proto)
+    model.run({"x": x})
     assert "fold_pad: 1 change" in model.executor.explain(model.program, all=True)

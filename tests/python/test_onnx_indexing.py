@@ -7,10 +7,11 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from onnx_reference import check, floats, run, small_model  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
+from onnx_reference import check, floats, loaded, parsed, run  # noqa: E402
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
+REDUCTIONS = ("add", "mul", "max", "min")
 
 
 @either
@@ -19,25 +20,16 @@ def test_elements(axis, known, rng):
     x = floats(rng, 4, 5, 6)
     shape = list(x.shape)
     shape[axis] = 7
-    check(
-        "GatherElements",
-        [x, rng.integers(-4, 4, shape)],
-        axis=axis,
-        known=known,
-    )
+    options = {"axis": axis, "known": known}
+    check("GatherElements", [x, rng.integers(-4, 4, shape)], **options)
     index = rng.integers(-4, 4, (3, 4, 5))
     order = rng.permuted(np.broadcast_to(np.arange(3), (2, 3, 3)), axis=2)
     order = np.moveaxis(order, 2, axis)
     updates = floats(rng, *order.shape)
-    check("ScatterElements", [x, order, updates], axis=axis, known=known)
-    for reduction in ("add", "mul", "max", "min"):
-        check(
-            "ScatterElements",
-            [x, index, floats(rng, 3, 4, 5)],
-            axis=axis,
-            reduction=reduction,
-            known=known,
-        )
+    check("ScatterElements", [x, order, updates], **options)
+    for reduction in REDUCTIONS:
+        inputs = [x, index, floats(rng, 3, 4, 5)]
+        check("ScatterElements", inputs, reduction=reduction, **options)
 
 
 @either
@@ -49,13 +41,9 @@ def test_elements_of_every_dtype(dtype, known, rng):
     index = rng.integers(-6, 6, (8, 3)).astype("int32")
     updates = rng.integers(0, 5, (8, 3)).astype(dtype)
     check("GatherElements", [x, index], known=known)
-    for reduction in ("add", "mul", "max", "min"):
-        check(
-            "ScatterElements",
-            [x, index, updates],
-            reduction=reduction,
-            known=known,
-        )
+    for reduction in REDUCTIONS:
+        inputs = [x, index, updates]
+        check("ScatterElements", inputs, reduction=reduction, known=known)
 
 
 @either
@@ -65,13 +53,9 @@ def test_slices(known, rng):
         index = rng.integers(-3, 3, (2, 7, named))
         check("GatherND", [x, index], known=known)
         updates = floats(rng, 2, 7, *x.shape[named:])
-        for reduction in ("add", "mul", "max", "min"):
-            check(
-                "ScatterND",
-                [x, index, updates],
-                reduction=reduction,
-                known=known,
-            )
+        for reduction in REDUCTIONS:
+            inputs = [x, index, updates]
+            check("ScatterND", inputs, reduction=reduction, known=known)
     check("GatherND", [x, rng.integers(0, 4, (3, 2, 1))], batch_dims=1)
     check("GatherND", [x, rng.integers(0, 5, (3, 4, 1))], batch_dims=2)
 
@@ -108,23 +92,12 @@ def test_ranges(dtype, start, limit, delta, known):
 
 
 def test_ranges_of_a_computed_limit_and_constant_floats():
-    graph = helper.make_graph(
-        [
-            helper.make_node("Cast", ["size"], ["limit"], to=TensorProto.FLOAT),
-            helper.make_node("Range", ["start", "limit", "delta"], ["y"]),
-        ],
-        "range",
-        [helper.make_tensor_value_info("size", TensorProto.INT64, [])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [
-            helper.make_tensor("start", TensorProto.FLOAT, [], [0.5]),
-            helper.make_tensor("delta", TensorProto.FLOAT, [], [1.5]),
-        ],
+    model = loaded(
+        """(int64 size) => (y) <float start = {0.5}, float delta = {1.5}> {
+            limit = Cast <to = 1> (size)
+            y = Range (start, limit, delta)
+        }"""
     )
-    proto = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
-    )
-    model = sl.onnx.load(proto.SerializeToString())
     for size in (0, 4, 8):
         (y,) = model.run({"size": np.int64(size)})
         np.testing.assert_allclose(y, np.arange(0.5, size, 1.5))
@@ -140,13 +113,8 @@ def test_ranges_of_a_computed_limit_and_constant_floats():
     ],
 )
 def test_ranges_of_large_integers(start, limit, step):
-    model = small_model(
-        [helper.make_node("Range", ["a", "b", "c"], ["y"])],
-        {},
-        ["y"],
-        {"a": np.int64(start), "b": np.int64(limit), "c": np.int64(step)},
-    )
-    (y,) = model.run({})
+    numbers = {"a": np.int64(start), "b": np.int64(limit), "c": np.int64(step)}
+    (y,) = loaded("() => (y) { y = Range (a, b, c) }", **numbers).run({})
     assert y.dtype == np.int64 and y.tolist() == list(range(start, limit, step))
 
 
@@ -167,12 +135,11 @@ def test_a_split_has_as_many_parts_as_it_says():
 def sparse_constant(values, indices, dims):
     values = numpy_helper.from_array(np.array(values, "float32"), "values")
     indices = numpy_helper.from_array(np.array(indices, "int64"), "indices")
+    model = parsed("(float x) => (y) { c = Constant () y = Add (x, c) }")
     sparse = helper.make_sparse_tensor(values, indices, dims)
-    nodes = [
-        helper.make_node("Constant", [], ["c"], sparse_value=sparse),
-        helper.make_node("Add", ["x", "c"], ["y"]),
-    ]
-    return small_model(nodes, {"x": (TensorProto.FLOAT, [])}, ["y"])
+    attribute = helper.make_attribute("sparse_value", sparse)
+    model.graph.node[0].attribute.append(attribute)
+    return sl.onnx.load(model)
 
 
 @pytest.mark.parametrize("indices", [[1, 5], [[0, 1], [1, 2]]])

@@ -12,34 +12,23 @@ import sluice.onnxruntime as ort
 from sluice.onnxruntime.capi import onnxruntime_pybind11_state as state
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx_reference import parsed  # noqa: E402
 
 
 @pytest.fixture
 def model():
     """y = relu(x @ w), x [batch, 3]; and z = x."""
     weights = np.arange(6, dtype="float32").reshape(3, 2) - 2
-    graph = helper.make_graph(
-        [
-            helper.make_node("MatMul", ["x", "w"], ["h"], name="product"),
-            helper.make_node("Relu", ["h"], ["y"]),
-            helper.make_node("Identity", ["x"], ["z"]),
-        ],
-        "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3])],
-        [
-            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2]),
-            helper.make_tensor_value_info("z", TensorProto.FLOAT, ["batch", 3]),
-        ],
-        [numpy_helper.from_array(weights, "w")],
+    proto = parsed(
+        """<ir_version: 8, opset_import: ["": 13], producer_name: "tests",
+            metadata_props: ["character": "abc"]>
+        small (float[batch, 3] x) => (float[batch, 2] y, float[batch, 3] z) {
+            [product] h = MatMul (x, w)
+            y = Relu (h)
+            z = Identity (x)
+        }""",
+        w=weights,
     )
-    proto = helper.make_model(
-        graph,
-        opset_imports=[helper.make_opsetid("", 13)],
-        ir_version=8,
-        producer_name="tests",
-    )
-    helper.set_model_props(proto, {"character": "abc"})
     return proto.SerializeToString()
 
 
@@ -73,15 +62,7 @@ def test_feeds_come_in_many_forms(model, feed):
 
 
 def test_zero_dimensional_feeds():
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["a", "a"], ["b"])],
-        "scalar",
-        [helper.make_tensor_value_info("a", TensorProto.INT64, [])],
-        [helper.make_tensor_value_info("b", TensorProto.INT64, [])],
-    )
-    proto = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8
-    )
+    proto = parsed("(int64 a) => (int64 b) { b = Add (a, a) }")
     session = ort.InferenceSession(proto.SerializeToString())
     assert session.get_inputs()[0].type == "tensor(int64)"
     (b,) = session.run(None, {"a": np.array(16000, "int64")})
@@ -345,19 +326,14 @@ except NotImplementedError as error: print(error)
 
 
 def test_a_model_of_several_stretches_is_tuned():
-    graph = helper.make_graph(
-        [
-            helper.make_node("Exp", ["x"], ["e"]),
-            helper.make_node("NonZero", ["e"], ["places"]),
-            helper.make_node("Cast", ["places"], ["y"], to=TensorProto.FLOAT),
-            helper.make_node("Tanh", ["y"], ["z"]),
-        ],
-        "stretches",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
-        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, None])],
+    proto = parsed(
+        """(float[3] x) => (float[1, n] z) {
+            e = Exp (x)
+            places = NonZero (e)
+            y = Cast <to = 1> (places)
+            z = Tanh (y)
+        }"""
     )
-    opsets = [helper.make_opsetid("", 13)]
-    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     session = ort.InferenceSession(proto.SerializeToString())
     feed = {"x": np.float32([1, 2, 3])}
     before = session.run(None, feed)[0]
