@@ -266,7 +266,7 @@ def _common(name: str, dtypes: Sequence[str]) -> str:
         wrong(
             f"cond: {name} is {dtypes[0]} where the condition holds, and "
             f"{dtypes[1]} where not; no element type has all values of both: "
-            f"cast one of them",
+            "cast one of them",
             "fluid.cond_dtypes",
         )
     return made if dtypes[0] != dtypes[1] else dtypes[0]
@@ -325,7 +325,7 @@ def cond(
     if len(yes) != len(no):
         wrong(
             f"cond: true_fn returns {len(yes)} variables, false_fn {len(no)}; "
-            f"expected as many",
+            "expected as many",
             "fluid.cond_results",
         )
     outs = [*yes]

@@ -254,7 +254,7 @@ class DynamicRNN(_Loop):
         """The rows of the step, one of each sequence."""
         if level != 0 or x.lod_level != 1:
             wrong(
-                f"dynamic_rnn: step_input takes one level of sequences, got "
+                "dynamic_rnn: step_input takes one level of sequences, got "
                 f"{x!r} with {x.lod_level}, level = {level}",
                 "fluid.step_level",
             )

@@ -92,7 +92,7 @@ class BlockEdits:
         if initializer is not None:
             unknown(
                 f"create_parameter: {name} with an initializer; "
-                f"LayerHelper.create_parameter takes one",
+                "LayerHelper.create_parameter takes one",
                 "fluid.create_parameter",
             )
         made = self.persistable(name, shape, dtype, trainable)  # type: ignore[attr-defined]

@@ -247,7 +247,7 @@ def _elements(array: Array, values: Sequence[Any]) -> list[Any]:
     if len(array._stacks) > 1:
         unknown(
             f"run: fetch_list has {array!r} of sequences; fetch what "
-            f"layers.array_read returns",
+            "layers.array_read returns",
             "fluid.fetch_array",
         )
     length, *rows, elements = values if array._stacks else (*values, [])

@@ -221,7 +221,7 @@ def _attribute(op: str, name: str, value: Any) -> tuple[int, Any]:
         if isinstance(value, int) and int(np.float32(value)) != value:
             unknown(
                 f"save_inference_model: {op} has {name}={value}, which float32,"
-                f" as PaddlePaddle's files have it, does not hold",
+                " as PaddlePaddle's files have it, does not hold",
                 "fluid.save_integer",
             )
         return 1, float(value)
@@ -288,7 +288,7 @@ def save_inference_model(
         wrong(
             f"save_inference_model: {', '.join(sorted(fed - {*feeds}))}"
             f" is needed for {', '.join(targets)}, but not among "
-            f"feeded_var_names",
+            "feeded_var_names",
             "fluid.feeded_var_names",
         )
     names = dict.fromkeys(

@@ -73,7 +73,7 @@ class LeftOut(metaclass=_Kind):
     _reason = ""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        unknown(f"{self._reason}", "fluid.left_out")
+        unknown(self._reason, "fluid.left_out")
 
 
 @functools.cache

@@ -94,7 +94,7 @@ def scaled_dot_product_attention(
         or any(size % num_heads for size in sizes)
     ):
         wrong(
-            f"scaled_dot_product_attention: expected [batch, length, size], "
+            "scaled_dot_product_attention: expected [batch, length, size], "
             f"queries and keys of one size, and sizes that {num_heads} divides,"
             f" got {given}",
             "fluid.attention",

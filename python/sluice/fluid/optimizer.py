@@ -163,7 +163,7 @@ class _Optimizer:
         if parameters is None:
             wrong(
                 f"{type(self).__name__}: inside of dygraph.guard() it needs "
-                f"parameter_list=layer.parameters()",
+                "parameter_list=layer.parameters()",
                 "fluid.parameter_list",
             )
         rate = self.current_step_lr()

@@ -125,7 +125,7 @@ def load_program_state(
     if var_list is None and file:
         wrong(
             f"load_program_state: {model_path} holds all variables without "
-            f"their names; give var_list, such as program.list_vars()",
+            "their names; give var_list, such as program.list_vars()",
             "fluid.state_var_list",
         )
     if var_list is None:

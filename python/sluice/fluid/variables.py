@@ -87,7 +87,7 @@ class Variable:
         if not hasattr(program, "given"):
             too_early(
                 f"{self!r} has a value in a run only: fetch it, or write it "
-                f"inside of fluid.dygraph.guard()",
+                "inside of fluid.dygraph.guard()",
                 "fluid.no_eager_value",
             )
         return program
@@ -241,7 +241,7 @@ class Variable:
         if len(items) > rank or not all(isinstance(i, kinds) for i in items):
             wrong(
                 f"{self!r}[{item!r}]: expected up to {rank} integers and "
-                f"slices",
+                "slices",
                 "fluid.index",
             )
         axes = [k for k, part in enumerate(items) if part != slice(None)]
@@ -285,7 +285,7 @@ class Variable:
     def __iter__(self) -> Any:
         wrong(
             f"{self!r} has no elements before it runs: use indices, or "
-            f"layers.unstack",
+            "layers.unstack",
             "fluid.iterate",
         )
 

@@ -111,7 +111,7 @@ def _pads(padding: Any, rank: int, data_format: str) -> list[int]:
     if len(pairs) != rank + 2 or any(others):
         wrong(
             f"padding {padding!r}: expected a pair for each of {rank + 2} "
-            f"dims, zeros for the batch and the channels",
+            "dims, zeros for the batch and the channels",
             "fluid.padding",
         )
     return [size for pair in spatial for size in pair]
