@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .program import Program, require_list
+from .program import Program, Variable, require_list, require_variable
 from .tracebacks import caller_location
-from .variable import Variable, require_variable
 
 
 def append_backward(

@@ -20,8 +20,9 @@ from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import finite
 from .param_attr import ErrorClip, GradientClip
+from .program import Variable
+from .saved_settings import saved
 from .sparse import merged
-from .variable import Variable
 
 __all__ = [
     "ErrorClipByValue", "GradientClipByGlobalNorm", "GradientClipByNorm",
@@ -46,6 +47,7 @@ class _Limits(Shown):
         return "clip", {"min": self.min, "max": self.max}
 
 
+@saved
 @checked
 class ErrorClipByValue(_Limits, ErrorClip):
     """Each element of a variable's gradient is limited to [min, max].
@@ -63,6 +65,7 @@ class ErrorClipByValue(_Limits, ErrorClip):
     """
 
 
+@saved
 @checked
 class GradientClipByValue(_Limits, GradientClip):
     """Each element is limited to [min, max].
@@ -83,6 +86,7 @@ class GradientClipByValue(_Limits, GradientClip):
         ]
 
 
+@saved
 @checked
 class GradientClipByNorm(GradientClip):
     """Each gradient is multiplied by clip_norm / max(its norm, clip_norm).
@@ -111,6 +115,7 @@ class GradientClipByNorm(GradientClip):
         return [g * self._factor(_norm(g)) for g in grads]
 
 
+@saved
 @checked
 class GradientClipByGlobalNorm(GradientClipByNorm):
     """All gradients of a group are multiplied by the same number.

@@ -8,8 +8,7 @@ from typing import Any
 
 from . import unique_name
 from .elsewhere import checked
-from .program import Program
-from .variable import Variable
+from .program import Program, Variable
 
 _main = Program()
 _startup = Program()

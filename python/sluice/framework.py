@@ -8,9 +8,8 @@ from .defaults import (
     name_scope,
     program_guard,
 )
-from .program import Operator, Program
+from .program import Operator, Program, Variable
 from .tracebacks import created  # noqa: F401
-from .variable import Variable
 
 __all__ = [
     "Operator", "Program", "Variable", "append_backward", "data",

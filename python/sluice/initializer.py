@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import number, positive, unmasked
 from .param_attr import Initializer
-
-if TYPE_CHECKING:
-    from .variable import Variable
+from .program import Variable
 
 __all__ = [
     "MSRA", "Bilinear", "Constant", "Initializer", "Normal", "NumpyArray",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _core, executor
 from .elsewhere import missing
 from .program import Program
-from .saved_settings import settings_of, take_settings
 
 if TYPE_CHECKING:
     from .reader import *  # noqa: F403
@@ -101,7 +100,7 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
         NotFoundError: the file cannot be created.
         ResourceExhaustedError: it cannot be written.
     """
-    settings = settings_of(program) if isinstance(program, Program) else {}
+    settings = program._settings() if isinstance(program, Program) else {}
     _core._save_program(program, path, settings)
 
 
@@ -115,7 +114,7 @@ def load_program(path: str | os.PathLike[str]) -> Program:
         UnimplementedError: it is of a newer version.
     """
     program = Program()
-    take_settings(program, _core._load_program(program, path), str(path))
+    program._take_settings(_core._load_program(program, path), str(path))
     return program
 
 

@@ -12,8 +12,7 @@ from .display import Shown
 from .errors import argument_error
 from .initializer import Constant, Xavier
 from .param_attr import Initializer, ParamAttr
-from .program import Program
-from .variable import Variable
+from .program import Program, Variable
 
 __all__ = ["LayerHelper", "ParamAttr"]
 

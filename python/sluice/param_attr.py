@@ -1,9 +1,12 @@
-"""How a parameter begins and is trained, and the bases of what says so."""
+"""How a parameter begins and is trained, and the bases of what says so.
+
+Variables are above this file; here they are of any type.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _core
 from .display import Shown
@@ -11,22 +14,19 @@ from .elsewhere import checked
 from .errors import argument_error
 from .feed_values import finite
 
-if TYPE_CHECKING:
-    from .variable import Variable
-
 
 class Initializer(Shown):
     """Appends the op that initialises a variable to its program."""
 
-    def __call__(self, var: Variable) -> None:
+    def __call__(self, var: Any) -> None:
         """Append the op."""
         self._append(var)
 
-    def _append(self, var: Variable) -> None:
+    def _append(self, var: Any) -> None:
         raise NotImplementedError
 
     @staticmethod
-    def _fill(op: str, var: Variable, **attrs: Any) -> None:
+    def _fill(op: str, var: Any, **attrs: Any) -> None:
         attrs |= {"shape": list(var.shape or ()), "dtype": var.dtype}
         var.program.append_op(op, outputs={"Out": var}, attrs=attrs)
 
@@ -38,11 +38,11 @@ class GradientClip(Shown):
         """Gradients with equal groups are clipped together; None: alone."""
         return None
 
-    def __call__(self, grads: list[Variable]) -> list[Variable]:
+    def __call__(self, grads: list[Any]) -> list[Any]:
         """Append the clipping of gradients of one group."""
         return self._clip(grads)
 
-    def _clip(self, grads: list[Variable]) -> list[Variable]:
+    def _clip(self, grads: list[Any]) -> list[Any]:
         raise NotImplementedError
 
 
@@ -53,7 +53,7 @@ class ErrorClip(Shown):
 class WeightDecay(Shown):
     """Adds a term to the gradient of a parameter."""
 
-    def __call__(self, param: Variable, grad: Variable) -> Variable:
+    def __call__(self, param: Any, grad: Any) -> Any:
         """The gradient with the term."""
         raise NotImplementedError
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from .elsewhere import checked, help_with_names
 from .feed_values import finite
 from .param_attr import WeightDecay
+from .program import Variable
+from .saved_settings import saved
 from .sparse import to_dense
-from .variable import Variable
 
 __all__ = ["L1Decay", "L2Decay"]
 
@@ -34,6 +35,7 @@ class _Decay(WeightDecay):
         return to_dense(grad, param) + pull
 
 
+@saved
 class L1Decay(_Decay):
     """Adds regularization_coeff * sign(param) to the gradient.
 
@@ -44,6 +46,7 @@ class L1Decay(_Decay):
         return param.program.append_op("sign", {"X": param})["Out"]
 
 
+@saved
 class L2Decay(_Decay):
     """Adds regularization_coeff * param to the gradient.
 

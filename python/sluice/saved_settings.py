@@ -1,38 +1,41 @@
-"""A program's ParamAttrs and error clips, as its files keep them."""
+"""ParamAttrs and error clips of variables, as files of programs have them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from . import _core, clip, regularizer
+from . import _core
 from .errors import DataLossError, InvalidArgumentError
 from .param_attr import ErrorClip, ParamAttr
 
-if TYPE_CHECKING:
-    from .program import Program
+C = TypeVar("C", bound=type)
 
-# The files have the names of the classes and of their arguments, which are also
-# their attributes.
-_CLASSES = {
-    name: getattr(module, name)
-    for module in (clip, regularizer)
-    for name in module.__all__
-}
+_CLASSES: dict[str, type] = {}
 _PARTS = ("regularizer", "gradient_clip", "error_clip")
 _PLAIN = ("learning_rate", "do_model_average")
 
 Settings = dict[str, dict[str, Any]]
 
 
-def settings_of(program: Program) -> Settings:
+def saved(kind: C) -> C:
+    """Let files have objects of a class, by its name and by those of its
+    arguments, which are also its attributes.
+    """
+    _CLASSES[kind.__name__] = kind
+    return kind
+
+
+def settings_of(
+    attrs: Mapping[str, ParamAttr], clips: Mapping[str, ErrorClip]
+) -> Settings:
     """By variable, what differs from a ParamAttr without arguments.
 
     An object is the name of its class, and its arguments as ``part.argument``.
     """
     settings: Settings = {}
     default = ParamAttr()
-    for name, attr in program._param_attrs.items():
+    for name, attr in attrs.items():
         values = {what: getattr(attr, what) for what in _PLAIN}
         settings[name] = {
             what: value
@@ -41,7 +44,7 @@ def settings_of(program: Program) -> Settings:
         }
         for part in ("regularizer", "gradient_clip"):
             settings[name] |= _flat(name, part, getattr(attr, part))
-    for name, limits in program._error_clips.items():
+    for name, limits in clips.items():
         settings.setdefault(name, {}).update(_flat(name, "error_clip", limits))
     return {name: values for name, values in settings.items() if values}
 
@@ -61,25 +64,34 @@ def _flat(name: str, part: str, value: Any) -> dict[str, Any]:
     return {part: kind, **values}
 
 
-def take_settings(
-    program: Program, settings: Mapping[str, Mapping[str, Any]], origin: str
-) -> None:
-    """Give a program what :func:`settings_of` said.
+def with_settings(
+    settings: Settings, origin: str, is_trainable: Callable[[str], bool]
+) -> tuple[dict[str, ParamAttr], dict[str, ErrorClip]]:
+    """The ParamAttrs and error clips that :func:`settings_of` was called with.
 
     Raises:
         DataLossError: a name or value that this version does not know.
     """
+    attrs, clips = {}, {}
     for name, values in settings.items():
         try:
-            _take(program, name, dict(values))
+            parts, plain = _parts(dict(values))
+            if "error_clip" in parts:
+                clips[name] = _error_clip(parts.pop("error_clip"))
+            if parts or plain:
+                trainable = is_trainable(name)
+                plain |= parts
+                attrs[name] = ParamAttr(name, **plain, trainable=trainable)
         except (InvalidArgumentError, TypeError) as error:
             raise DataLossError(
                 f"variable {name}: {error}\nin the program of {origin}",
                 "python.loaded_settings",
             ) from None
+    return attrs, clips
 
 
-def _take(program: Program, name: str, values: dict[str, Any]) -> None:
+def _parts(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The objects of a variable's settings, and the other settings."""
     parts = {}
     for part in _PARTS:
         if part not in values:
@@ -95,12 +107,10 @@ def _take(program: Program, name: str, values: dict[str, Any]) -> None:
         parts[part] = _CLASSES[kind](**arguments)
     if unknown := sorted(set(values) - set(_PLAIN)):
         raise TypeError(f"this version has no setting {', '.join(unknown)}")
-    limits = parts.pop("error_clip", None)
-    if isinstance(limits, ErrorClip):
-        program._error_clips[name] = limits
-    elif limits is not None:
+    return parts, values
+
+
+def _error_clip(limits: Any) -> ErrorClip:
+    if not isinstance(limits, ErrorClip):
         raise TypeError(f"error_clip cannot be {limits}")
-    if parts or values:
-        trainable = not program.var(name).stop_gradient
-        attr = ParamAttr(name, **parts, **values, trainable=trainable)
-        program._param_attrs[name] = attr
+    return limits

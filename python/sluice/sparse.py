@@ -19,7 +19,7 @@ which is then faster and gives the same.
 
 from __future__ import annotations
 
-from .variable import Variable, require_variable
+from .program import Variable, require_variable
 
 __all__ = ["merged", "to_dense"]
 

@@ -21,8 +21,7 @@ from .errors import (
     SluiceError,
 )
 from .feed_values import natural, positive
-from .program import Program
-from .variable import Variable
+from .program import Program, Variable
 
 if TYPE_CHECKING:
     from .reader import DataLoader

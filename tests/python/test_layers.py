@@ -26,9 +26,10 @@ def test_every_op_has_a_function_with_a_signature(op):
 # As Fluid has them.
 ROWS = {
     "cosine_decay": "learning_rate, step_each_epoch, epochs, dtype='float32'",
-    "exponential_decay": "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
-    "inverse_time_decay": "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
-    "natural_exp_decay": "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
+    **dict.fromkeys(
+        ("exponential_decay", "inverse_time_decay", "natural_exp_decay"),
+        "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
+    ),
     "noam_decay": "d_model, warmup_steps, learning_rate=1.0, dtype='float32'",
     "piecewise_decay": "boundaries, values, dtype='float32'",
     "polynomial_decay": "learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False, dtype='float32'",
@@ -90,18 +91,20 @@ def test_gradient_ops_are_no_layers():
     assert not set(left) & set(ops.names())
 
 
-def test_hints_choose_the_kernel(exe):
+def distance(**hint):
     x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
     feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
-    d = sl.layers.manhattan_distance(x, y, hint="require variant=plain")
+    return sl.layers.manhattan_distance(x, y, **hint), feed
+
+
+def test_hints_choose_the_kernel(exe):
+    d, feed = distance(hint="require variant=plain")
     exe.run(feed=feed, fetch_list=[d])
     assert "hint requires variant=plain" in exe.explain()
 
 
 def test_hints_hold_for_a_block(exe):
-    x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
-    d = sl.layers.manhattan_distance(x, y)
-    feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
+    d, feed = distance()
 
     def variant():
         exe.run(feed=feed, fetch_list=[d])
@@ -169,15 +172,9 @@ def test_run_op_runs_one_op():
 
 
 def test_compare_says_where_two_ways_part():
-    x, y = sl.data("x", [None, 4]), sl.data("y", [None, 4])
-    sl.layers.manhattan_distance(x, y)
-    feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
-    result = sl.compare(
-        sl.default_main_program(),
-        feed,
-        "manhattan_distance: require variant=plain",
-        "manhattan_distance: require variant=blocked",
-    )
+    d, feed = distance()
+    ways = (f"manhattan_distance: require variant={v}" for v in ("plain", "blocked"))
+    result = sl.compare(d.program, feed, *ways)
     assert result
     assert result.ops[0].kernel_a != result.ops[0].kernel_b
     assert "manhattan_distance" in str(result)

@@ -118,11 +118,8 @@ def test_it_draws_svg(tmp_path):
     root = ElementTree.parse(tmp_path / "net.svg").getroot()
     texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[0] == "2 ops"
-    assert [t for t in texts if t in ("x", "scale", "reduce_sum")] == [
-        "x",
-        "scale",
-        "reduce_sum",
-    ]
+    names = ["x", "scale", "reduce_sum"]
+    assert [t for t in texts if t in names] == names
     assert "<svg" in program._repr_html_()
     ElementTree.fromstring(sl.Program().draw())
 
@@ -143,25 +140,13 @@ def test_name_scopes():
     with sl.name_scope("tower"):
         sl.layers.fc(x, 3, param_attr=sl.initializer.Constant(1.0))
     names = [v.name for v in sl.default_main_program().all_parameters()]
-    assert names == ["tower/fc_0.w_0", "tower/fc_0.b_0"] or all(
-        name.startswith("tower/fc_0") or "tower" in name for name in names
-    )
+    assert len(names) == 2 and all(name.startswith("tower/") for name in names)
 
 
-COMPARISONS = {
-    "equal": (operator.eq, np.equal),
-    "not_equal": (operator.ne, np.not_equal),
-    "less_than": (operator.lt, np.less),
-    "less_equal": (operator.le, np.less_equal),
-    "greater_than": (operator.gt, np.greater),
-    "greater_equal": (operator.ge, np.greater_equal),
-}
-
-
-@pytest.mark.parametrize("op", COMPARISONS)
+@pytest.mark.parametrize("op", "eq ne lt le gt ge".split())
 @pytest.mark.parametrize("shape", [[3], []])
 def test_comparisons_are_ops(exe, op, shape):
-    compare, numpy_compare = COMPARISONS[op]
+    compare = getattr(operator, op)
     x, y = sl.data("x", shape), sl.data("y", shape)
     fetches = [compare(x, y), compare(x, 2), compare(2.0, x)]
     a, b = np.float32([1, 2, 3]), np.float32([3, 2, 1])
@@ -169,7 +154,7 @@ def test_comparisons_are_ops(exe, op, shape):
         a, b = a[2], b[2]
     assert [each.dtype for each in fetches] == [sl.bool] * 3
     results = exe.run(feed={"x": a, "y": b}, fetch_list=fetches)
-    wanted = [numpy_compare(a, b), numpy_compare(a, 2), numpy_compare(2, a)]
+    wanted = [compare(a, b), compare(a, 2), compare(2, a)]
     for result, want in zip(results, wanted, strict=True):
         assert result.shape == tuple(shape)
         np.testing.assert_array_equal(result, want)
@@ -184,9 +169,7 @@ def test_integers_are_compared_exactly(exe):
         sl.data("small", [2], "int8") == 300  # noqa: B015
 
 
-@pytest.mark.parametrize(
-    "number", [2**53 + 1, -(2**62) - 1, np.int64(2**63 - 1)]
-)
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**62) - 1, np.int64(2**63 - 1)])
 def test_integers_that_no_float_is_are_added_exactly(exe, number):
     x, feed = sl.data("x", [2], "int64"), np.array([1, 3])
     fetches = [x + number, number + x, x - number, number - x, x * number]
@@ -201,9 +184,7 @@ def test_integers_that_no_float_is_are_added_exactly(exe, number):
             lambda: sl.layers.fill_constant([1], "int64", int(number)),
             lambda: sl.layers.pad(x, [1, 0], value=int(number)),
         ):
-            with pytest.raises(
-                sl.InvalidArgumentError, match="no float is exactly"
-            ):
+            with pytest.raises(sl.InvalidArgumentError, match="no float is exactly"):
                 refused()
 
 

@@ -10,9 +10,8 @@ from ..display import Shown
 from ..elsewhere import checked
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..optimizer import Optimizer
-from ..program import Program
+from ..program import Program, Variable
 from ..tracebacks import caller_location
-from ..variable import Variable
 
 
 @checked

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import defaults
 from ..framework import Program as SluiceProgram
 from .errors import unknown
 from .translate import Translation
 from .variables import Parameter, Variable
-
-if TYPE_CHECKING:
-    from .framework import Block, Program
 
 
 def needed(ops: Sequence[Any], targets: Sequence[str]) -> list[Any]:
@@ -32,7 +29,7 @@ def needed(ops: Sequence[Any], targets: Sequence[str]) -> list[Any]:
 class OperatorEdits:
     """Changes of an op."""
 
-    block: Block
+    block: Any
     inputs: dict[str, list[str]]
     outputs: dict[str, list[str]]
     attrs: dict[str, Any]
@@ -70,7 +67,7 @@ def _renamed(slots: dict[str, list[str]], old: str, new: str) -> Any:
 class BlockEdits:
     """Changes of a block, and variables without ops."""
 
-    program: Program
+    program: Any
     ops: list[Any]
     vars: dict[str, Variable]
 
@@ -136,12 +133,12 @@ class ProgramEdits:
     """Changes of a program, and its ops as bytes."""
 
     edited = False  # since the ops were translated
-    block0: Block
+    block0: Any
     feeds: list[tuple[str, Any, int, int]]
     stored: dict[str, tuple[list[int], int, bool | None]]
     _sluice: SluiceProgram
     _translation: Translation
-    _fed: dict[Any, Program]
+    _fed: dict[Any, Any]
 
     @property
     def sluice(self) -> SluiceProgram:

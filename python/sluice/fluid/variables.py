@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
 from ..framework import Variable as SluiceVariable
 from ..layer_helper import ParamAttr
 from .errors import too_early, wrong
 from .translate import CODES, DTYPES
-
-if TYPE_CHECKING:
-    from .framework import Block
 
 __all__ = ["Parameter", "Variable", "code_of"]
 
@@ -58,7 +55,7 @@ class Variable:
     declared: tuple[Any, Any] = (None, None)  # shape and dtype, by create_var
     stops: bool | None = None  # what stop_gradient will be
 
-    def __init__(self, block: Block, name: str) -> None:
+    def __init__(self, block: Any, name: str) -> None:
         self.block, self.name = block, name
 
     @property

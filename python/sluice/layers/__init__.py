@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..elsewhere import checked
-from ..variable import require_variable
+from ..program import require_variable
 from . import (
     conv,
     dynamic,
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name in rows.ROWS:
-        function = checked(rows.write(name), require=require_variable)
+        function = checked(ops.layer_of_row(name), require=require_variable)
     else:
         function = getattr(ops, name)
     globals()[name] = function

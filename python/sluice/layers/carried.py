@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import argument_error
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from .tensor_array import TensorArray, _filled
 
 Value = Variable | TensorArray

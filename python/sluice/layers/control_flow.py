@@ -8,8 +8,7 @@ from typing import Any
 
 from ..defaults import default_main_program
 from ..errors import argument_error
-from ..program import Program
-from ..variable import Variable, require_variable
+from ..program import Program, Variable, require_variable
 from .carried import Carried, same_count, step_of, values_of
 from .tensor_array import TensorArray
 

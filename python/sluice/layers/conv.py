@@ -9,7 +9,7 @@ from ..errors import argument_error
 from ..feed_values import positive
 from ..initializer import Normal
 from ..layer_helper import LayerHelper
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from .helpers import Pair, channels_of, make, size_list
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InvalidArgumentError, argument_error
 from ..feed_values import positive
 from ..layer_helper import LayerHelper, ParamAttr
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from . import ops
 from .carried import Carried, step_of
 from .control_flow import _block_data, _list, _names, _new_blocks, _unpacked

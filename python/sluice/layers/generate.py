@@ -10,12 +10,10 @@ import keyword
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
-
-if TYPE_CHECKING:
-    from .rows import Row
+from .rows import Row
 
 Schema = dict[str, Any]
 

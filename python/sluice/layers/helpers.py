@@ -8,8 +8,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import InvalidArgumentError, UnimplementedError, argument_error
-from ..program import Program
-from ..variable import Variable, require_variable
+from ..program import Program, Variable, require_variable
 
 Pair = int | Sequence[int]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import python_kernels
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from .helpers import make
 
 __all__ = ["Print", "py_func"]

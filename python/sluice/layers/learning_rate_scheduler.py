@@ -17,7 +17,7 @@ from ..errors import argument_error
 from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
-from ..variable import Variable
+from ..program import Variable
 
 __all__ = ["linear_lr_warmup"]
 

@@ -12,7 +12,7 @@ from typing import Any
 from .. import _core
 from ..errors import argument_error
 from ..feed_values import number
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from .helpers import apply, one_shape
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..feed_values import positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
-from ..variable import Variable
+from ..program import Variable
 from .sequence import reduce_rows
 
 __all__ = ["accuracy", "auc", "chunk_eval", "edit_distance", "topk"]

@@ -8,7 +8,7 @@ from typing import Any
 from ..feed_values import positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
-from ..variable import Variable
+from ..program import Variable
 from .helpers import channels_of, index_of, move_axis, one_of
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]

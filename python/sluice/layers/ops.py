@@ -12,9 +12,11 @@ from .. import _core
 from ..defaults import default_main_program
 from ..elsewhere import PUBLIC, checked, missing
 from ..errors import NotFoundError
-from ..program import Program
-from ..variable import Variable
-from .sequence import reduce_rows, reduces_rows
+from ..program import Program, Variable
+from .helpers import make
+from .learning_rate_scheduler import schedule
+from .rows import ROWS
+from .sequence import reduce_rows, reduces_rows, require_ragged
 
 
 def _is_for_users(op: str) -> bool:
@@ -98,6 +100,25 @@ def _make(op: str) -> Any:
     _LISTS[op] = {o["name"] for o in described["outputs"] if o["variadic"]}
     _OUTPUTS[op] = space.get(f"{camel_case(op)}Outputs")
     return checked(function, NotFoundError)
+
+
+def _append_row(
+    op: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], name: Any
+) -> Variable:
+    row = ROWS[op]
+    if not inputs:
+        return schedule(op, attrs)
+    if row.ragged:
+        require_ragged(op, inputs[row.inputs[row.ragged]], row.ragged)
+    return make(op, dict(inputs), name, **attrs)
+
+
+def layer_of_row(name: str) -> Any:
+    """The function of a row of :mod:`sluice.layers.rows`."""
+    from .generate import compiled
+
+    space = {**globals(), "_append": _append_row}
+    return compiled(schema(name), "sluice.layers", space, ROWS[name])
 
 
 def __getattr__(name: str) -> Any:

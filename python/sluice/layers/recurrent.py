@@ -12,7 +12,7 @@ from ..errors import InvalidArgumentError, argument_error
 from ..feed_values import positive
 from ..initializer import Initializer, Uniform
 from ..layer_helper import LayerHelper, ParamAttr
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from . import ops
 from .nn import dropout, fc
 

@@ -1,19 +1,12 @@
 """Layers of a single op, as rows of a table.
 
 Names and defaults are Fluid's. A function is written from its row and the op's
-schema when it is first used, as those of :mod:`sluice.layers.ops`.
+schema when it is first used, by :mod:`sluice.layers.ops`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
-
-from .. import _core
-from ..variable import Variable
-from .helpers import make
-from .learning_rate_scheduler import schedule
-from .sequence import require_ragged
+from typing import NamedTuple
 
 
 class Row(NamedTuple):
@@ -72,23 +65,3 @@ ROWS = {
         raises="OutOfRangeError: at run time, for a length beyond T.",
     ),
 }
-
-
-def _append(
-    op: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], name: Any
-) -> Variable:
-    row = ROWS[op]
-    if not inputs:
-        return schedule(op, attrs)
-    if row.ragged:
-        require_ragged(op, inputs[row.inputs[row.ragged]], row.ragged)
-    return make(op, dict(inputs), name, **attrs)
-
-
-def write(name: str) -> Any:
-    """The function of a row."""
-    from .generate import compiled
-
-    space = {"Any": Any, "Sequence": Sequence, "Variable": Variable}
-    space["_append"] = _append
-    return compiled(_core._schema(name), "sluice.layers", space, ROWS[name])

@@ -13,7 +13,7 @@ from ..errors import UnimplementedError, argument_error
 from ..feed_values import positive
 from ..indexing import constant
 from ..layer_helper import LayerHelper
-from ..variable import Variable, require_variable
+from ..program import Variable, require_variable
 from .helpers import apply, size_list
 
 __all__ = [

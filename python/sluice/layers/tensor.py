@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UnimplementedError
 from ..feed_values import positive
-from ..variable import Variable
+from ..program import Variable
 from .helpers import (
     Pair,
     index_of,

@@ -14,8 +14,7 @@ from ..defaults import default_main_program
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import positive
 from ..indexing import constant
-from ..program import Program
-from ..variable import Variable
+from ..program import Program, Variable
 from .helpers import index_of, make, ranked_shape, reshape_sizes
 
 __all__ = [

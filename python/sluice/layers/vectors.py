@@ -12,8 +12,8 @@ from .. import _core
 from ..defaults import default_main_program
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import limits, positive
+from ..program import Variable, require_variable
 from ..tracebacks import caller_location
-from ..variable import Variable, require_variable
 from .helpers import index_of, make, number_like, ranked_shape, wrong
 from .tensor import roll
 

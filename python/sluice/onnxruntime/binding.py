@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import _core
 from . import environment, errors
-
-if TYPE_CHECKING:
-    from .session import InferenceSession
 
 __all__ = ["IOBinding", "OrtValue"]
 
@@ -76,10 +73,18 @@ class OrtValue:
         np.copyto(self._array, np_arr, casting="no")
 
 
+class _Session(Protocol):
+    """The method of a session that a binding calls."""
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]
+    ) -> list[Any]: ...
+
+
 class IOBinding:
     """The feeds of a session, and memory for its outputs, by name."""
 
-    def __init__(self, session: InferenceSession) -> None:
+    def __init__(self, session: _Session) -> None:
         self._session = session
         self._inputs: dict[str, Any] = {}
         self._bound: dict[str, Any] = {}  # arrays to fill, or None

@@ -15,8 +15,7 @@ from ..executor import global_scope, scope_guard
 from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
-from ..program import Program
-from ..variable import Variable
+from ..program import Program, Variable
 
 
 class _Average(Shown):

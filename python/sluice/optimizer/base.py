@@ -19,9 +19,8 @@ from ..feed_values import finite
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..param_attr import GradientClip, WeightDecay
-from ..program import Program
+from ..program import Program, Variable
 from ..sparse import to_dense
-from ..variable import Variable
 
 
 class Minimized(tuple):

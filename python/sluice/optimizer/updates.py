@@ -13,8 +13,8 @@ from ..clip import GradientClipByNorm
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
 from ..layer_helper import LayerHelper
+from ..program import Variable
 from ..sparse import to_dense
-from ..variable import Variable
 from .base import Optimizer, Rate, declared
 
 __all__ = [

@@ -8,8 +8,8 @@ from ..errors import InvalidArgumentError
 from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+from ..program import Variable
 from ..sparse import to_dense
-from ..variable import Variable
 from .averages import _scalar, _where
 from .base import Optimizer
 

@@ -12,8 +12,7 @@ from ..defaults import default_main_program
 from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..feed_values import as_dtype
-from ..program import Program, fetch_names
-from ..variable import Variable
+from ..program import Program, Variable, fetch_names
 
 
 class Feed:

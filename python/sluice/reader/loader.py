@@ -26,7 +26,7 @@ from ..errors import (
     InvalidArgumentError,
 )
 from ..feed_values import finite, natural, positive
-from ..variable import Variable
+from ..program import Variable
 from .batches import Failure, IterableDataset, Maker
 from .feeder import DataFeeder, Feed
 from .samplers import BatchSampler
