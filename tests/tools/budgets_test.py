@@ -1,5 +1,5 @@
-"""Tests that tools/lint/lines.py notices what grows, in a small tree of its own,
-and that no way of writing makes code cheaper."""
+"""Tests that tools/lint/lines.py notices what grows, and circles.py circles, in a
+small tree of their own, and that no way of writing makes code cheaper."""
 
 import pathlib
 import shutil
@@ -52,8 +52,8 @@ class BudgetsTest(unittest.TestCase):
         self.git("add", "-A")
         self.git("commit", "-qm", "a")
 
-    def lint(self, *arguments):
-        command = [sys.executable, "-B", "tools/lint/lines.py", *arguments]
+    def lint(self, *arguments, tool="lines.py"):
+        command = [sys.executable, "-B", f"tools/lint/{tool}", *arguments]
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout
@@ -118,6 +118,23 @@ class BudgetsTest(unittest.TestCase):
         self.write("memory/a.cc", 100 * STEP)
         self.commit()
         self.expect(1, "layer rises from 2 to 3 lines")
+
+    def test_a_circle_of_python_files_fails(self):
+        low, types = "from . import low\n", "if TYPE_CHECKING:\n    from "
+        self.write("python/sluice/__init__.py", "from .high import f\n")
+        for in_low, in_high, is_circle in (
+            ("", low, False),
+            ("from .high import f\n", low, True),
+            ("def f():\n    from . import high\n", low, True),
+            (types + ".high import f\n", low, True),
+            (types + ". import high\n", "def f():\n    from .low import g\n", True),
+            (types + ". import f\n", low, False),  # the package gathers names
+            ("", "from . import f\n", True),
+        ):
+            self.write("python/sluice/low.py", in_low)
+            self.write("python/sluice/high.py", in_high)
+            found, printed = self.lint(tool="circles.py")
+            self.assertEqual((found, "each other" in printed), (is_circle,) * 2, in_low)
 
 
 class WordsTest(unittest.TestCase):

@@ -1,6 +1,5 @@
 """Fails for circles of files of the Python package. Imports inside of functions
-count; those for type checkers only (`if TYPE_CHECKING`) do not, nor do those of
-the packages around a module."""
+and for type checkers count; those of the packages around a module do not."""
 
 import ast
 import graphlib
@@ -12,22 +11,22 @@ import rooms
 EXTENSIONS = {"_core", "_lab"}  # modules in C++
 
 
-def statements(node):
-    """Yields the import statements that run."""
+def statements(node, for_types=False):
+    """Yields the import statements, and whether only type checkers read them."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield child
-        elif not isinstance(child, ast.If) or (
-            ast.unparse(child.test) != "TYPE_CHECKING"
-        ):
-            yield from statements(child)
+            yield child, for_types
+        else:
+            is_guard = ast.unparse(getattr(child, "test", child)) == "TYPE_CHECKING"
+            yield from statements(child, for_types or is_guard)
 
 
 def imported(module, path, files):
-    """The modules of the package that a file imports."""
+    """The modules of the package that a file imports. For type checkers, names
+    may come from a package, which only gathers them."""
     package = module if path.stem == "__init__" else module.rpartition(".")[0]
     found = set()
-    for statement in statements(ast.parse((rooms.ROOT / path).read_text())):
+    for statement, for_types in statements(ast.parse((rooms.ROOT / path).read_text())):
         base = ""
         if isinstance(statement, ast.ImportFrom):
             base = "." * statement.level + (statement.module or "")
@@ -36,8 +35,9 @@ def imported(module, path, files):
             name = base + alias.name
             while name and name not in files:
                 name = name.rpartition(".")[0]
+            gathers = name and "__init__" in (path.stem, files[name].stem)
             if not EXTENSIONS & {*base.split("."), alias.name}:
-                found.add(name)
+                found |= set() if for_types and gathers else {name}
     return found - {"", module}
 
 
