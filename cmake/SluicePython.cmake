@@ -37,3 +37,22 @@ else()
   message(FATAL_ERROR "SLUICE_BUILD_PYTHON=${SLUICE_BUILD_PYTHON}: there is no "
     "${missing}")
 endif()
+
+# sluice_add_python_sources(FOLDER COMPONENT)
+# Adds the files of FOLDER to the package sluice: links in the build tree, so that
+# an edit needs no build, and copies in an installation.
+function(sluice_add_python_sources sources component)
+  set(package "${PROJECT_BINARY_DIR}/python/sluice")
+  set(endings .py .pyi py.typed .html .css .js .txt)
+  list(TRANSFORM endings PREPEND "*" OUTPUT_VARIABLE patterns)
+  list(TRANSFORM patterns PREPEND "${sources}/" OUTPUT_VARIABLE globs)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${sources}" ${globs})
+  foreach(file IN LISTS files)
+    cmake_path(GET file PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${package}/${folder}")
+    file(CREATE_LINK "${sources}/${file}" "${package}/${file}" SYMBOLIC)
+  endforeach()
+  list(TRANSFORM patterns PREPEND "PATTERN;")
+  install(DIRECTORY "${sources}/" DESTINATION sluice COMPONENT "${component}"
+    FILES_MATCHING ${patterns} PATTERN __pycache__ EXCLUDE)
+endfunction()

@@ -126,6 +126,7 @@ __all__ += ragged.__all__
 
 # Modules, and names in modules, that are imported on first use. The laboratory
 # is a separate library.
+_ANNEXES = ("fluid",)  # packages of their own
 _MODULES = ("_lab", "fluid", "lab", "metrics", "onnx", "onnxruntime")
 _MODULES_OF = {
     "DataFeeder": ".reader",
@@ -136,7 +137,16 @@ _MODULES_OF = {
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        module = f"{__name__}.{name}"
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module or name not in _ANNEXES:
+                raise
+            raise ModuleNotFoundError(
+                f"{module} is not installed: pip install sluice-{name}",
+                name=module,
+            ) from None
     if name in __all__:
         module = _MODULES_OF.get(name, "._lab")
         return getattr(import_module(module, __name__), name)

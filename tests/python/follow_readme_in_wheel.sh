@@ -48,6 +48,15 @@ PYTHON
   for file in _core.pyi layers/ops.pyi layers/rows.pyi py.typed lab/report/web/page.html; do
     test -e "$package/$file"
   done
+  test ! -e "$package/fluid"
+  "$work/venv/bin/pip" install --quiet --disable-pip-version-check ./fluid
+  test -e "$package/fluid/op_layers/ops.pyi"
+  "$work/venv/bin/python" -c '
+import sluice.fluid as fluid
+out = fluid.layers.fc(fluid.layers.data("x", [3]), 2)
+exe = fluid.Executor()
+exe.run(fluid.default_startup_program())
+print(fluid.io.save_inference_model("model", ["x"], [out], exe))'
 }
 
 install_and_train OFF ON

@@ -92,7 +92,7 @@ def test_a_bar_moves_while_one_call_takes_long():
 
 @pytest.mark.parametrize("command", [
     ["train_digits.py"], ["crf_tagging.py", "--steps", "100000"], ["separate_cells.py"],
-    ["tune_lenet.py"], ["book/image_classification.py"], pytest.param(["compare_ranks.py", "--epochs", "1000"], marks=needs_mpi)])
+    ["tune_lenet.py"], ["../fluid/book/image_classification.py"], pytest.param(["compare_ranks.py", "--epochs", "1000"], marks=needs_mpi)])
 def test_an_interrupted_example_says_so_in_one_line(command, tmp_path):
     option = "--out" if "tune_lenet.py" in command else "--output"
     output = [] if "crf_tagging.py" in command else [option, tmp_path]

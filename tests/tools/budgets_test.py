@@ -21,8 +21,8 @@ TREE = {
     "memory/a.cc": "void F() {\n" + 200 * STEP + "}\n",
     "onnx/handlers/a.cc": "void Relu(Node& node) {\n  node.Finish();\n}\n",
     "python/sluice/layers/a.py": "def fc(x):\n    return x\n",
-    "python/sluice/fluid/a.py": '@row("fc")\ndef fc(op):\n    return op\n',
-    "python/sluice/fluid/b.pyi": "@SluiceOp()\ndef relu(X): ...\n",
+    "fluid/sluice/fluid/a.py": '@row("fc")\ndef fc(op):\n    return op\n',
+    "fluid/sluice/fluid/b.pyi": "@SluiceOp()\ndef relu(X): ...\n",
     "tests/a_test.cc": "TEST(A, B) {\n" + 40 * STEP + "}\n",
 }
 
@@ -87,8 +87,8 @@ class BudgetsTest(unittest.TestCase):
             ("operators/sum_op.cc", "op"),
             ("onnx/handlers/a.cc", "handler of ONNX"),
             ("python/sluice/layers/a.py", "layer"),
-            ("python/sluice/fluid/a.py", "row of Fluid"),
-            ("python/sluice/fluid/b.pyi", "row of Fluid"),
+            ("fluid/sluice/fluid/a.py", "row of Fluid"),
+            ("fluid/sluice/fluid/b.pyi", "row of Fluid"),
             ("tests/a_test.cc", "test case"),
         ):
             last = TREE[name].splitlines(True)[-1]

@@ -30,7 +30,7 @@ arm64_packages=(g++-aarch64-linux-gnu qemu-user
 # reports (D3 from mpld3); the tests (selenium is for the report's page); the
 # linters.
 package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm matplotlib
-  onnx==1.23.*)
+  onnx==1.23.* protobuf)
 report_requirements=(mpld3)
 ocr_packages=(libglib2.0-bin libxext6 libxrender1)
 test_requirements=(pytest selenium)
@@ -47,10 +47,11 @@ ocr_requirements=(onnxruntime==1.32.* "${reader_requirements[@]}" numpy==2.*
   tqdm nanobind==3.1.* mpld3)
 # PaddlePaddle's tests are older than NumPy 1.24.
 fluid_suite_requirements=(numpy==1.23.5 scipy==1.10.1 six ml_dtypes==0.4.1
-  nanobind==3.1.* tqdm)
+  nanobind==3.1.* tqdm protobuf)
 # Packages of ./dev demo lac. The client's setup.py needs an old setuptools.
 lac_client=(--no-build-isolation lac==2.1.2)
-lac_requirements=("setuptools<81" wheel numpy==2.* tqdm nanobind==3.1.*)
+lac_requirements=("setuptools<81" wheel numpy==2.* tqdm nanobind==3.1.*
+  protobuf)
 # Sphinx imports the package, which needs nanobind, numpy and onnx.
 # selenium is for ./dev docs --look.
 docs_requirements=(sphinx==9.* myst-parser==5.* furo sphinx-copybutton==0.5.*

@@ -44,7 +44,7 @@ def imported(module, path, files):
 def main():
     files = {}
     for path in rooms.files(".py"):
-        if path.is_relative_to("python/sluice"):
+        if path.parts[1:2] == ("sluice",):
             name = ".".join(path.with_suffix("").parts[1:])
             files[name.removesuffix(".__init__")] = path
     graph = {name: imported(name, path, files) for name, path in files.items()}

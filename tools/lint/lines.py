@@ -12,20 +12,21 @@ import words
 
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
-    "platform": 13_290,
-    "memory": 1_035,
+    "platform": 13_285,
+    "memory": 1_026,
     "framework": 27_011,  # raised for kinds of values, where benchmarks fell
-    "nn": 2_300,  # raised for scans and averages
+    "nn": 2_292,  # raised for scans and averages
     "operators": 63_639,
     "onnx": 12_840,
     "laboratory": 13_619,  # raised for times on emulated devices and budgets
-    "python": 44_612,  # raised for files of PaddlePaddle, where fluid went
+    "python": 30_304,
     "benchmarks": 10_858,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_658,  # raised for circles of Python files, which python pays
-    "book": 2_650,  # examples/book: tutorials and their twins
+    "tools": 4_660,  # raised for circles of Python files, which python pays
+    "fluid": 14_313,
+    "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_330,
-    "tests": 105_223,
+    "others": 6_353,
+    "tests": 105_240,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
@@ -37,7 +38,7 @@ DATA = (".json", ".jsonl", ".pyi", ".toml", ".txt")
 RECORDED = (
     "benchmarks/results/",
     "operators/examples.jsonl",
-    "python/sluice/fluid/names_of_fluid.txt",
+    "fluid/sluice/fluid/names_of_fluid.txt",
     "records/",
     "tests/fluid/",
     "tests/onnx/suite_",
@@ -49,7 +50,7 @@ RECORDED = (
 
 def room_of(path):
     room = path.parts[0] if path.parts[0] in BUDGET else "others"
-    return "book" if path.parts[:2] == ("examples", "book") else room
+    return "book" if path.parts[:2] == ("fluid", "book") else room
 
 
 def count():

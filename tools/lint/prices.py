@@ -78,7 +78,7 @@ def prices():
     ]
     rows = [
         length(function)
-        for path, function in functions("python/sluice/fluid", ".py", ".pyi")
+        for path, function in functions("fluid/sluice/fluid", ".py", ".pyi")
         if is_row(path, function)
     ]
     cases = parts("tests", TEST, ".cc", ".cu") + [

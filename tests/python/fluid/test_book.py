@@ -1,4 +1,4 @@
-"""The chapters of examples/book, each as a separate program, in short."""
+"""The chapters of fluid/book, each as a separate program, in short."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ import pytest
 import sluice as sl
 from test_examples import ROOT, run_example
 
-BOOK = ROOT / "examples" / "book"
+BOOK = ROOT / "fluid" / "book"
 
 
 @pytest.mark.parametrize("chapter", sorted(
@@ -20,7 +20,7 @@ def test_a_chapter_learns_goes_on_and_runs_elsewhere(chapter, tmp_path):
     # With --quick the chapter itself checks that the loss falls, that the second
     # pass from a checkpoint gives the same bits, and that each file that it
     # writes gives the outputs of the training's program.
-    text = run_example(f"book/{chapter}.py", "--quick", "--output", tmp_path)
+    text = run_example(f"../fluid/book/{chapter}.py", "--quick", "--output", tmp_path)
     lines = re.findall(rf"^({chapter}\S*) +-?\d\.\d+ .* (\S+) +(\S+) +\S+$", text, re.M)
     assert lines, text
     runs_in_cpp = pathlib.Path(sl.__file__).parents[2] / "examples" / "run_model"
@@ -33,7 +33,7 @@ def test_a_chapter_learns_goes_on_and_runs_elsewhere(chapter, tmp_path):
 @pytest.mark.parametrize("chapter", ["fit_a_line", "gan"])
 def test_a_chapter_goes_on_after_its_last_whole_pass(chapter, tmp_path):
     def run(*options):
-        text = run_example(f"book/{chapter}.py", "--quick", *options, "--output", tmp_path)
+        text = run_example(f"../fluid/book/{chapter}.py", "--quick", *options, "--output", tmp_path)
         return text, re.findall(rf"^{chapter} +(\S+)", text, re.M)
 
     _, score = run()
@@ -47,7 +47,7 @@ def test_a_chapter_goes_on_after_its_last_whole_pass(chapter, tmp_path):
 @pytest.mark.skipif(not (ROOT / "build" / "peers" / "torch").exists(), reason="no PyTorch")
 def test_chapters_follow_their_twins(tmp_path):
     # The examples themselves check the losses of 20 steps and the scores.
-    text = run_example("book", "--quick", "--peers", "--output", tmp_path,
+    text = run_example("../fluid/book", "--quick", "--peers", "--output", tmp_path,
                        "fit_a_line", "word2vec", "gan")
     apart = [float(line.split()[4]) for line in text.splitlines()[1:]]
     assert len(apart) == 3 and all(0 <= each <= 1e-4 for each in apart)
@@ -55,7 +55,7 @@ def test_chapters_follow_their_twins(tmp_path):
 
 def test_a_chapter_says_what_it_misses(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.path.insert(0, 'examples/book');"
+        [sys.executable, "-c", "import sys; sys.path.insert(0, 'fluid/book');"
          "import chapter, fit_a_line; (task,) = fit_a_line.TASKS;"
          "task.passes, task.without_onnx = 1, 'mul'; chapter.main('text', task)",
          "--output", tmp_path], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -1,5 +1,7 @@
 """Programs that are written with sluice.fluid: built, trained, saved, run."""
 
+import sys
+
 import numpy as np
 import pytest
 from processes import python
@@ -212,6 +214,12 @@ def test_fluid_is_imported_when_it_is_asked_for():
     )
     done = python("-c", text)
     assert (done.stdout, done.stderr) == ("sluice.fluid\n", "")
+
+
+def test_a_missing_annex_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sluice.fluid", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install sluice-fluid"):
+        sl.__getattr__("fluid")
 
 
 # Bad input

@@ -18,7 +18,7 @@ from ..errors import (
     UnimplementedError,
 )
 
-# The fields of each message: name, number, and type, with "*" if repeated.
+# The fields of each message: name, number, type, and "*" if it is repeated.
 # Names of variables may be any bytes, hence no "string". Fields that no program
 # needs here are left out; readers skip them.
 _MESSAGES = {

@@ -23,7 +23,7 @@ APART = 1e-4  # what losses may differ by, of the larger of the loss and 1
 TORCH = PEERS / "torch" / "bin" / "python"
 PADDLE = PEERS / "paddle2" / "bin" / "python"
 # In the build that the package is of.
-RUN_MODEL = Path(sl.__file__).parents[2] / "examples" / "run_model"
+RUN_MODEL = Path(sl.__file__).parents[2] / "fluid" / "run_model"
 
 _ONNXRUNTIME = """
 import sys
