@@ -4,9 +4,10 @@
 # Installed with Sluice, because sluice_add_operator_library() uses it.
 
 # sluice_operator_sources(OUT DIRECTORY folder OPERATORS word... [CUDA OUT])
-# Returns the sources of the words: <word>_op.cc and <word>_kernel*.cc, at least
-# one of each, and with CUDA their <word>_kernel*.cu in a separate list. Fails
-# if a word lacks them, or if the folder has such a file without a word.
+# Returns the sources of the words: <word>_op.cc, <word>_kernel*.cc, which may be
+# missing if the former has a kernel, and with CUDA their <word>_kernel*.cu in a
+# separate list. Fails if a word lacks them, or if the folder has such a file
+# without a word.
 function(sluice_operator_sources out)
   cmake_parse_arguments(arg "" "DIRECTORY;CUDA" "OPERATORS" ${ARGN})
   file(GLOB present CONFIGURE_DEPENDS
@@ -21,9 +22,14 @@ function(sluice_operator_sources out)
     set(op_file "${arg_DIRECTORY}/${word}_op.cc")
     set(kernel_files ${present})
     list(FILTER kernel_files INCLUDE REGEX "/${word}_kernel[^/]*[.]cc$")
-    if(NOT EXISTS "${op_file}" OR NOT kernel_files)
-      message(FATAL_ERROR "operator \"${word}\" needs ${word}_op.cc and "
-        "${word}_kernel.cc (or ${word}_kernel_*.cc) in ${arg_DIRECTORY}")
+    set(kernels "${kernel_files}")
+    if(EXISTS "${op_file}" AND NOT kernels)
+      file(STRINGS "${op_file}" kernels REGEX "^REGISTER_OP_")
+    endif()
+    if(NOT EXISTS "${op_file}" OR NOT kernels)
+      message(FATAL_ERROR "operator \"${word}\" needs ${word}_op.cc and, unless "
+        "it registers a kernel, ${word}_kernel.cc (or ${word}_kernel_*.cc) in "
+        "${arg_DIRECTORY}")
     endif()
     list(APPEND found "${op_file}" ${kernel_files})
     file(GLOB cuda_files CONFIGURE_DEPENDS

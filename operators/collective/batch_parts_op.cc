@@ -1,3 +1,4 @@
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -29,8 +30,13 @@ void BatchPartsSchema(OpSchema& op) {
   op.NoGradient("it divides data, and gradients that exist already");
 }
 
+class BatchPartsKernel final : public CopyKernel<0> {
+  using CopyKernel<0>::CopyKernel;
+};
+
 }  // namespace
 
 REGISTER_OPERATOR(batch_parts, BatchPartsSchema);
+REGISTER_OP_CPU_KERNEL(batch_parts, BatchPartsKernel);
 
 }  // namespace sluice

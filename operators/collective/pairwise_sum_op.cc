@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <bit>
+
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -27,8 +31,67 @@ void PairwiseSumSchema(OpSchema& op) {
   op.NoGradient("it adds up gradients that exist already");
 }
 
+// The elements that are summed at a time. They fit into a cache.
+constexpr int64_t kBlock = 1024;
+
+template <typename T>
+class PairwiseSumKernel final : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
+    terms_ = preparation.query.inputs[0][0];
+    // There is a partial sum for each bit of the number of terms, and one term.
+    const auto sums = std::bit_width(static_cast<uint64_t>(terms_)) + 1;
+    preparation.scratch_bytes = static_cast<size_t>(sums) * kBlock * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const T* x = context.Input(0).data<T>();
+    Tensor& out = context.AllocateOutput(0, dims_);
+    const int64_t count = out.numel();
+    T* to = out.data<T>();
+    if (terms_ == 0) std::fill_n(to, count, T());
+    if (terms_ == 0) return;
+    auto* sums = static_cast<T*>(context.scratch());
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t size = std::min(kBlock, count - begin);
+      SumBlock(x + begin, count, size, sums);
+      std::copy_n(sums, size, to + begin);
+    }
+  }
+
+ private:
+  // sums[0, size) becomes the sum of the terms. `sums` is a stack of sums of
+  // 2^n terms; two sums of equally many terms are added.
+  void SumBlock(const T* x, int64_t stride, int64_t size, T* sums) const {
+    int waiting = 0;
+    // Adds partial sum `last` to the one before it.
+    const auto add = [&](int last) {
+      T* to = sums + (last - 1) * kBlock;
+      const T* from = to + kBlock;
+      for (int64_t i = 0; i < size; ++i) {
+        to[i] = Narrow<T>(Widen(to[i]) + Widen(from[i]));
+      }
+    };
+    for (int64_t term = 0; term < terms_; ++term) {
+      std::copy_n(x + term * stride, size, sums + waiting * kBlock);
+      ++waiting;
+      for (int64_t done = term + 1; done % 2 == 0; done /= 2) {
+        add(--waiting);
+      }
+    }
+    while (waiting > 1) {
+      add(--waiting);
+    }
+  }
+
+  DDim dims_;
+  int64_t terms_ = 0;
+};
+
 }  // namespace
 
 REGISTER_OPERATOR(pairwise_sum, PairwiseSumSchema);
+REGISTER_OP_CPU_KERNEL(pairwise_sum, PairwiseSumKernel<FloatAndHalfTypes>);
 
 }  // namespace sluice

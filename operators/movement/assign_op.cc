@@ -1,3 +1,4 @@
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
@@ -22,8 +23,13 @@ void AssignSchema(OpSchema& op) {
       .Alias("Out", "X");
 }
 
+class AssignKernel final : public CopyKernel<0> {
+  using CopyKernel<0>::CopyKernel;
+};
+
 }  // namespace
 
 REGISTER_OPERATOR(assign, AssignSchema);
+REGISTER_OP_CPU_KERNEL(assign, AssignKernel);
 
 }  // namespace sluice

@@ -1,3 +1,4 @@
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
@@ -136,9 +137,21 @@ constexpr GradientOp kReshapeGrad = {
     .shape = ReshapeGradShape,
     .add = [](OpSchema& op) { op.Alias("X@GRAD", "Out@GRAD"); }};
 
+class ReshapeKernel final : public CopyKernel<0> {
+  using CopyKernel<0>::CopyKernel;
+};
+
+// Input 0 is X, which only provides the shape.
+template <typename T>
+class ReshapeGradKernel final : public CopyKernel<1> {
+  using CopyKernel<1>::CopyKernel;
+};
+
 }  // namespace
 
 REGISTER_OPERATOR(reshape, WithGradient<kReshapeGrad>);
 REGISTER_OPERATOR(reshape_grad, GradientSchema<kReshapeGrad>);
+REGISTER_OP_CPU_KERNEL(reshape, ReshapeKernel);
+REGISTER_OP_CPU_KERNEL(reshape_grad, ReshapeGradKernel<FloatAndHalfTypes>);
 
 }  // namespace sluice

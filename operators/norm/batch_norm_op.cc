@@ -1,4 +1,5 @@
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/norm/batch_norm_kernel.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
@@ -136,11 +137,34 @@ void FusedBatchNormGradSchema(OpSchema& op) {
   op.InferShape(FusedBatchNormGradShape);
 }
 
+// With channels last, each element loads each factor. Sums are in double.
+KernelWork Work(const KernelQuery& query) {
+  const auto elements = static_cast<double>(query.inputs[0].numel());
+  KernelWork work = DefaultKernelWork(query);
+  work.costs = "batch_norm";
+  if (query.Attr<std::string>("data_format") == "NHWC") {
+    work.moves = elements;
+  }
+  if (!query.Attr<bool>("is_test")) {
+    work.sums = elements;
+    work.parallel_loops = 3;
+  }
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(batch_norm, WithGradient<kBatchNormGrad>);
 REGISTER_OPERATOR(fused_batch_norm, FusedBatchNormSchema);
 REGISTER_OPERATOR(fused_batch_norm_grad, FusedBatchNormGradSchema);
 REGISTER_OPERATOR(batch_norm_grad, GradientSchema<kBatchNormGrad>);
+REGISTER_OP_CPU_KERNEL(batch_norm,
+                       EstimatedBy<&Work>,
+                       BatchNormKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(fused_batch_norm,
+                       EstimatedBy<&Work>,
+                       BatchNormKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(batch_norm_grad, BatchNormGradKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(fused_batch_norm_grad, BatchNormGradKernel<FloatTypes>);
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "sluice/operators/late_shape.h"
+#include "sluice/operators/math/random/random.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -43,8 +44,34 @@ void UniformRandomSchema(OpSchema& op) {
   op.InferShape(UniformRandomShape).InferLateShape(LateShapeOfVector).Random();
 }
 
+template <typename T>
+class UniformRandomKernel final : public OpKernel {
+ public:
+  explicit UniformRandomKernel(const OpKernelConstruction& construction)
+      : dims_(construction.Attr<std::vector<int64_t>>("shape")),
+        min_(construction.Attr<double>("min")),
+        max_(construction.Attr<double>("max")),
+        seed_(static_cast<uint64_t>(construction.Attr<int64_t>("seed"))),
+        op_(static_cast<uint32_t>(construction.op_index())) {}
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, dims_);
+    if (out.numel() == 0) return;
+    FillUniform({seed_, op_, context.step()}, min_, max_, out.numel(),
+                out.data<T>());
+  }
+
+ private:
+  DDim dims_;
+  double min_;
+  double max_;
+  uint64_t seed_;
+  uint32_t op_;
+};
+
 }  // namespace
 
 REGISTER_OPERATOR(uniform_random, UniformRandomSchema);
+REGISTER_OP_CPU_KERNEL(uniform_random, UniformRandomKernel<FloatTypes>);
 
 }  // namespace sluice
