@@ -14,7 +14,7 @@ from ..program import Variable, require_variable
 from . import ops
 from .carried import Carried, step_of
 from .control_flow import _block_data, _list, _names, _new_blocks, _unpacked
-from .helpers import make, number_like
+from .helpers import make, number_like, where
 from .recurrent import _part
 from .sequence import require_ragged
 from .tensor import zeros_like
@@ -469,4 +469,4 @@ def _where(condition: Variable, x: Variable, y: Variable) -> Variable:
     axes = list(range(1, len(x.shape or ())))
     if axes:
         condition = make("unsqueeze", {"X": condition}, axes=axes)
-    return make("where", {"Condition": condition, "X": x, "Y": y})
+    return where(condition, x, y)

@@ -103,6 +103,16 @@ def reshape_sizes(what: str, sizes: list[int | None]) -> list[int]:
     return [-1 if size is None else size for size in known]
 
 
+def where(condition: Variable, x: Any, y: Any) -> Variable:
+    """Choose by element; one of x and y may be a number."""
+    like = x if isinstance(x, Variable) else y
+    x, y = (
+        each if isinstance(each, Variable) else like._constant(each)
+        for each in (x, y)
+    )
+    return like._append("where", {"Condition": condition, "X": x, "Y": y})
+
+
 def number_like(like: Variable, value: float) -> Variable:
     """A scalar of the dtype of a variable."""
     attrs = {"shape": [], "dtype": like.dtype, "value": value}

@@ -18,6 +18,7 @@ from ..feed_values import finite, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..program import Variable
+from .helpers import where
 
 __all__ = ["linear_lr_warmup"]
 
@@ -95,5 +96,4 @@ def linear_lr_warmup(
         else:
             rate = ramp._constant(finite(f"{op}: learning_rate", learning_rate))
         step = _step(LayerHelper(op))
-        inputs = {"Condition": step < steps, "X": ramp, "Y": rate}
-        return ramp.program.append_op("where", inputs)["Out"]
+        return where(step < steps, ramp, rate)

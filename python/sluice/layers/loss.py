@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import argument_error
 from ..feed_values import number
 from ..program import Variable, require_variable
-from .helpers import apply, one_shape
+from .helpers import apply, one_shape, where
 
 __all__ = [
     "bce_loss", "bpr_loss", "cross_entropy", "dice_loss", "hinge_loss",
@@ -39,16 +39,6 @@ def _above_0(what: str, value: Any) -> float:
             "python.loss_above_0",
         )
     return result
-
-
-def _where(condition: Variable, x: Any, y: Any) -> Variable:
-    """Choose by element; one of x and y may be a number."""
-    like = x if isinstance(x, Variable) else y
-    x, y = (
-        each if isinstance(each, Variable) else like._constant(each)
-        for each in (x, y)
-    )
-    return like._append("where", {"Condition": condition, "X": x, "Y": y})
 
 
 def _sum(x: Variable, dims: list[int] | None = None, **attrs: Any) -> Variable:
@@ -250,7 +240,7 @@ def sigmoid_cross_entropy_with_logits(
     """
     one_shape("sigmoid_cross_entropy_with_logits", x=x, label=label)
     counts = label != float(ignore_index)
-    loss = _where(counts, logistic_loss(x, label), 0.0)
+    loss = where(counts, logistic_loss(x, label), 0.0)
     if not normalize:
         return loss
     count = _sum(apply("cast", counts, dtype=loss.dtype))
@@ -352,8 +342,8 @@ def kldiv_loss(
     """
     one_shape("kldiv_loss", x=x, target=target)
     nothing = target <= 0.0
-    logs = apply("log", _where(nothing, 1.0, target))
-    loss = _where(nothing, 0.0, target * (logs - x))
+    logs = apply("log", where(nothing, 1.0, target))
+    loss = where(nothing, 0.0, target * (logs - x))
     return _reduced("kldiv_loss", loss, reduction)
 
 
@@ -380,10 +370,10 @@ def bce_loss(
     kept = apply("assign", input)
     kept.stop_gradient = True
     end = _STEEPEST * (input - kept)  # 0, for its gradient
-    log = apply("log", _where(none, 1.0, input))
-    log = _where(none, end + _LEAST_LOG, log)
-    rest = apply("log1p", -_where(all, 0.0, input))
-    rest = _where(all, _LEAST_LOG - end, rest)
+    log = apply("log", where(none, 1.0, input))
+    log = where(none, end + _LEAST_LOG, log)
+    rest = apply("log1p", -where(all, 0.0, input))
+    rest = where(all, _LEAST_LOG - end, rest)
     loss = -(label * log + (1.0 - label) * rest)
     if weight is not None:
         one_shape("bce_loss", input=input, weight=weight)
@@ -403,10 +393,10 @@ def log_loss(
     one_shape("log_loss", input=input, label=label)
     # The logarithm of a number near 1 is log1p of its exact distance from 1.
     high = input > 0.5
-    low = _where(high, 0.5, input)
-    left = 1.0 - _where(high, input, 0.5)
+    low = where(high, 0.5, input)
+    left = 1.0 - where(high, input, 0.5)
     rest = 1.0 - label
-    logs = _where(
+    logs = where(
         high,
         label * apply("log1p", epsilon - left)
         + rest._append("xlogy", {"X": rest, "Y": left + epsilon}),
@@ -469,11 +459,11 @@ def bpr_loss(input: Variable, label: Variable) -> Variable:
     minus_score, counts = _nll(input, label, None, IGNORED, -1)
     _label_of_each_row("bpr_loss", input, label)
     ignored = counts == 0.0
-    above = _where(ignored, 0.0, input + minus_score)
+    above = where(ignored, 0.0, input + minus_score)
     own = _one_hot(label, input) > 0.0
-    others = _where(own, 0.0, apply("softplus", above))
+    others = where(own, 0.0, apply("softplus", above))
     loss = _sum(others, [-1], keep_dim=True) / (classes - 1.0)
-    return _where(ignored, 0.0, loss)
+    return where(ignored, 0.0, loss)
 
 
 def warpctc(

@@ -13,11 +13,11 @@ from .helpers import (
     Pair,
     index_of,
     make,
-    number_like,
     ranked_shape,
     reshape_sizes,
     size_list,
     variable_list,
+    where,
     wrong,
 )
 
@@ -37,8 +37,8 @@ class Argsort(NamedTuple):
     indices: Variable
 
 
-def _times(size: int | None, factor: int) -> int | None:
-    return None if size is None else size * factor
+def _times(size: int | None, factor: int, divisor: int = 1) -> int | None:
+    return None if size is None else size * factor // divisor
 
 
 def _cut(
@@ -205,9 +205,7 @@ def diag(diagonal: Variable, offset: int = 0) -> Variable:
     count = make("reshape", {"X": size(diagonal)}, shape=[1])
     index = make("range", {"End": count})
     rows = make("unsqueeze", {"X": index}, axes=[1])
-    zero = number_like(diagonal, 0.0)
-    inputs = {"Condition": rows == index, "X": diagonal, "Y": zero}
-    out = make("where", inputs)
+    out = where(rows == index, diagonal, 0.0)
     above, below = max(offset, 0), max(-offset, 0)
     if offset:
         out = make("pad", {"X": out}, pads=[below, above, above, below])
@@ -391,10 +389,6 @@ def pixel_shuffle(
     )
 
 
-def _halved(size: int | None, by: int) -> int | None:
-    return None if size is None else size // by
-
-
 def space_to_depth(
     x: Variable,
     blocksize: int,
@@ -419,8 +413,9 @@ def space_to_depth(
         )
     fluid = formula == "fluid"
     n, c, h, w = _image("space_to_depth: x", x, b * b if fluid else 1, b)
-    sizes = [n, c * b * b, _halved(h, b), _halved(w, b)]
-    groups = [n, c, _halved(h, b), b, _halved(w, b), b]
+    rows, columns = _times(h, 1, b), _times(w, 1, b)
+    sizes = [n, c * b * b, rows, columns]
+    groups = [n, c, rows, b, columns, b]
     order = [0, 3, 5, 1, 2, 4]
     if fluid:
         groups = [n, b, b, c // (b * b), h, w]

@@ -14,7 +14,7 @@ from ..errors import UnimplementedError, argument_error
 from ..feed_values import limits, positive
 from ..program import Variable, require_variable
 from ..tracebacks import caller_location
-from .helpers import index_of, make, number_like, ranked_shape, wrong
+from .helpers import index_of, make, ranked_shape, where, wrong
 from .tensor import roll
 
 __all__ = [
@@ -28,23 +28,19 @@ def _size(op: str, x: Variable, attrs: dict[str, Any]) -> Variable:
     infinite, as a constant: x over it has powers that are no 0 and no inf."""
     size = make(op, {"X": abs(x)}, **attrs)
     usual = (size > 0.0) & make("isfinite", {"X": size})
-    inputs = {"Condition": usual, "X": size, "Y": number_like(x, 1.0)}
-    size = make("where", inputs)
+    size = where(usual, size, 1.0)
     size.stop_gradient = True
     return size
 
 
 def _sum_of_powers(x: Variable, p: float, attrs: dict[str, Any]) -> Variable:
     """The p-norm, whose gradient is 0 where it or an element is 0."""
-    zero, one = number_like(x, 0.0), number_like(x, 1.0)
     op = "reduce_max" if p > 0 else "reduce_min"
     scaled = x / _size(op, x, attrs | {"keep_dim": True})
     total = make("reduce_sum", {"X": abs(scaled) ** p}, **attrs)
-    none = total == zero
-    safe = make("where", {"Condition": none, "X": one, "Y": total})
-    root = safe ** (1.0 / p) * _size(op, x, attrs)
-    zero = number_like(x, 0.0 if p > 0 else math.inf)
-    return make("where", {"Condition": none, "X": zero, "Y": root})
+    none = total == 0.0
+    root = where(none, 1.0, total) ** (1.0 / p) * _size(op, x, attrs)
+    return where(none, 0.0 if p > 0 else math.inf, root)
 
 
 def norm(
@@ -248,8 +244,7 @@ def linspace(
     step = (last - first) / max(num - 1, 1)
     low = i * step + first
     high = (-i + (num - 1)) * (-step) + last
-    nearer = i < num / 2
-    out = make("where", {"Condition": nearer, "X": low, "Y": high})
+    out = where(i < num / 2, low, high)
     return make("cast", {"X": out}, name, dtype=dtype)
 
 
