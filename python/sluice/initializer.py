@@ -52,11 +52,9 @@ class Uniform(Initializer):
         self.low, self.high, self.seed = low, high, seed
 
     def _append(self, var: Variable) -> None:
-        limits = {
-            "min": number("initializer: low", self.low),
-            "max": number("initializer: high", self.high),
-        }
-        self._fill("uniform_random", var, seed=self.seed, **limits)
+        low = number("initializer: low", self.low)
+        high = number("initializer: high", self.high)
+        self._fill("uniform_random", var, seed=self.seed, min=low, max=high)
 
 
 @checked
@@ -71,11 +69,9 @@ class Normal(Initializer):
         self.loc, self.scale, self.seed = loc, scale, seed
 
     def _append(self, var: Variable) -> None:
-        moments = {
-            "mean": number("initializer: loc", self.loc),
-            "std": number("initializer: scale", self.scale),
-        }
-        self._fill(self._op, var, seed=self.seed, **moments)
+        mean = number("initializer: loc", self.loc)
+        std = number("initializer: scale", self.scale)
+        self._fill(self._op, var, seed=self.seed, mean=mean, std=std)
 
 
 class TruncatedNormal(Normal):
@@ -85,8 +81,9 @@ class TruncatedNormal(Normal):
     _op = "truncated_gaussian_random"
 
 
-def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
+def _fans(var: Variable) -> tuple[int, int]:
     """Fan-in and fan-out, for [in, out] or [out, in, kernel...]."""
+    shape = [size or 0 for size in var.shape or ()]
     if len(shape) < 2:
         size = shape[0] if shape else 1
         return size, size
@@ -121,11 +118,10 @@ class Xavier(Initializer):
         self.fan_out = _fan("Xavier: fan_out", fan_out)
 
     def _append(self, var: Variable) -> None:
-        fan_in, fan_out = _fans(tuple(s or 0 for s in var.shape or ()))
+        fan_in, fan_out = _fans(var)
         total = fan_in if self.fan_in is None else self.fan_in
         total += fan_out if self.fan_out is None else self.fan_out
-        deviation = math.sqrt(2.0 / max(total, 1))
-        _spread(self.uniform, deviation, self.seed)(var)
+        _spread(self.uniform, total, self.seed)(var)
 
 
 @checked
@@ -142,13 +138,13 @@ class MSRA(Initializer):
         self.fan_in = _fan("MSRA: fan_in", fan_in)
 
     def _append(self, var: Variable) -> None:
-        fan_in, _ = _fans(tuple(s or 0 for s in var.shape or ()))
+        fan_in, _ = _fans(var)
         total = fan_in if self.fan_in is None else self.fan_in
-        deviation = math.sqrt(2.0 / max(total, 1))
-        _spread(self.uniform, deviation, self.seed)(var)
+        _spread(self.uniform, total, self.seed)(var)
 
 
-def _spread(uniform: bool, deviation: float, seed: int) -> Initializer:
+def _spread(uniform: bool, fans: int, seed: int) -> Initializer:
+    deviation = math.sqrt(2.0 / max(fans, 1))
     if not uniform:
         return Normal(0.0, deviation, seed)
     limit = math.sqrt(3.0) * deviation
