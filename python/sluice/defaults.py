@@ -4,38 +4,50 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from . import unique_name
 from .elsewhere import checked
 from .program import Program, Variable
 
-_main = Program()
-_startup = Program()
+P = TypeVar("P")
+
+
+class DefaultPrograms(Generic[P]):
+    """A main and a startup program, which a guard replaces for a while."""
+
+    def __init__(self, kind: type[P]) -> None:
+        self.main, self.startup = kind(), kind()
+
+    @contextlib.contextmanager
+    def guard(self, main: P, startup: P | None) -> Iterator[None]:
+        """Replace them inside the block, the startup program if it is given."""
+        outer = self.main, self.startup
+        self.main, self.startup = main, startup or self.startup
+        try:
+            yield
+        finally:
+            self.main, self.startup = outer
+
+
+PROGRAMS = DefaultPrograms(Program)
 
 
 def default_main_program() -> Program:
     """The program that layers append to."""
-    return _main
+    return PROGRAMS.main
 
 
 def default_startup_program() -> Program:
     """The program that initialises parameters; run it once."""
-    return _startup
+    return PROGRAMS.startup
 
 
-@contextlib.contextmanager
 def program_guard(
     main_program: Program, startup_program: Program | None = None
-) -> Iterator[None]:
+) -> contextlib.AbstractContextManager[None]:
     """Make these the default programs inside the block."""
-    global _main, _startup
-    outer = _main, _startup
-    _main, _startup = main_program, startup_program or _startup
-    try:
-        yield
-    finally:
-        _main, _startup = outer
+    return PROGRAMS.guard(main_program, startup_program)
 
 
 @checked
@@ -58,7 +70,7 @@ def data(
     Raises:
         InvalidArgumentError: the name is taken, or a size is negative.
     """
-    return _main.data(name, shape, dtype, lod_level)
+    return PROGRAMS.main.data(name, shape, dtype, lod_level)
 
 
 def name_scope(name: str) -> contextlib.AbstractContextManager[None]:

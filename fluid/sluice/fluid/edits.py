@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from .. import defaults
+from ..defaults import PROGRAMS
 from ..framework import Program as SluiceProgram
 from .errors import unknown
 from .translate import Translation
@@ -162,9 +162,9 @@ class ProgramEdits:
         except Exception:
             self.edited = True
             raise
-        for name in ("_main", "_startup"):  # inside of a guard
-            if getattr(defaults, name) is self._sluice:
-                setattr(defaults, name, made.sluice)
+        for name in vars(PROGRAMS):  # inside of a guard
+            if getattr(PROGRAMS, name) is self._sluice:
+                setattr(PROGRAMS, name, made.sluice)
         self._sluice, self._translation = made.sluice, made.translation
         self._fed.clear()
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import unique_name
+from ..defaults import DefaultPrograms
 from ..display import Shown
 from ..errors import NotFoundError
 from ..framework import Program as SluiceProgram
@@ -314,23 +315,22 @@ class Block(BlockEdits, Shown):
         for var in map(self.vars.get, op.output_arg_names):
             if var is not None and var.stops is not None:
                 var.stop_gradient, var.stops = var.stops, None
+        self._record(op)
+        return op
+
+    def _record(self, op: Any) -> list[Variable]:
+        """Add an op that is translated; return the variables that it writes."""
         recorded = self.program.recorded
         ops = self.ops if recorded is None else recorded
         op.idx, op.block = len(ops), self
         ops.append(op)
-        for name in op.output_arg_names:
-            self._declare(Variable(self, name))
-        return op
+        names = op.output_arg_names
+        return [self._declare(Variable(self, name)) for name in names]
 
     def append_region(self, region: Any) -> list[Variable]:
         """Append a loop, see :mod:`sluice.fluid.control_flow`."""
         region.translate(self.program)
-        recorded = self.program.recorded
-        ops = self.ops if recorded is None else recorded
-        region.idx, region.block = len(ops), self
-        ops.append(region)
-        names = region.output_arg_names
-        return [self._declare(Variable(self, name)) for name in names]
+        return self._record(region)
 
     def append(
         self,
@@ -527,18 +527,17 @@ class Program(ProgramEdits):
     __str__ = to_string
 
 
-_main = Program()
-_startup = Program()
+_defaults = DefaultPrograms(Program)
 
 
 def default_main_program() -> Program:
     """The program that layers append to."""
-    return _main
+    return _defaults.main
 
 
 def default_startup_program() -> Program:
     """The program that gives parameters their first values."""
-    return _startup
+    return _defaults.startup
 
 
 @contextlib.contextmanager
@@ -546,19 +545,16 @@ def program_guard(
     main_program: Program, startup_program: Program | None = None
 ) -> Iterator[None]:
     """Make these the default programs inside the block."""
-    global _main, _startup
     if not isinstance(main_program, Program):
         wrong(
             f"program_guard: expected a fluid.Program, got {main_program!r}",
             "fluid.program",
         )
-    outer = _main, _startup
-    _main, _startup = main_program, startup_program or _startup
-    try:
-        with sluice_guard(_main.sluice, _startup.sluice):
-            yield
-    finally:
-        _main, _startup = outer
+    with (
+        _defaults.guard(main_program, startup_program),
+        sluice_guard(main_program.sluice, _defaults.startup.sluice),
+    ):
+        yield
 
 
 def _get_var(name: str, program: Program | None = None) -> Variable:
@@ -569,6 +565,5 @@ def _get_var(name: str, program: Program | None = None) -> Variable:
 
 def switch_main_program(program: Program) -> Program:
     """Make a program the default main program; return the one before."""
-    global _main
-    before, _main = _main, program
+    before, _defaults.main = _defaults.main, program
     return before
