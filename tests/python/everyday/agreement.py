@@ -1,6 +1,7 @@
 """Compares layers with NumPy: results, and gradients with differences."""
 
 import numpy as np
+from formulas.differences import slopes
 
 import sluice as sl
 
@@ -17,19 +18,6 @@ def fed(name, array, unknown=()):
     if array.dtype.kind == "f":
         variable.stop_gradient = False
     return variable
-
-
-def differences(weighted, arrays, k):
-    """The gradient of a sum by input k, by central differences."""
-    grad = np.empty_like(arrays[k])
-    for at in np.ndindex(*arrays[k].shape):
-        ends = []
-        for step in (1e-5, -1e-5):
-            moved = [array.copy() for array in arrays]
-            moved[k][at] += step
-            ends.append(weighted(moved))
-        grad[at] = (ends[0] - ends[1]) / 2e-5
-    return grad
 
 
 def agree(function, reference, *arrays, unknown=(), grads=True):
@@ -57,19 +45,19 @@ def agree(function, reference, *arrays, unknown=(), grads=True):
             for i, (m, w) in enumerate(zip(made, weights))
         ]
     )
+    names = [n for n, a in feed.items() if a.dtype.kind == "f"]
 
-    def weighted(values):
-        results = listed(reference(*values))
+    def weighted(moved):
+        all_values = {**dict(zip(feed, arrays)), **dict(zip(names, moved))}
+        results = listed(reference(*all_values.values()))
         return sum((r * w).sum() for r, w in zip(results, weights))
 
-    program = loss.program
-    names = [n for n, a in feed.items() if a.dtype.kind == "f"]
-    pairs = sl.append_backward(loss, [program.var(n) for n in names])
+    expected = slopes(weighted, [feed[name] for name in names])
+    pairs = sl.append_backward(loss, [loss.program.var(n) for n in names])
     feed |= {f"w{i}": w for i, w in enumerate(weights)}
     got = exe.run(feed=feed, fetch_list=[g for _, g in pairs])
-    for name, grad in zip(names, got):
-        expected = differences(weighted, arrays, int(name[1:]))
-        np.testing.assert_allclose(grad, expected, rtol=1e-7, atol=1e-7)
+    for grad, slope in zip(got, expected, strict=True):
+        np.testing.assert_allclose(grad, slope, rtol=1e-7, atol=1e-7)
 
 
 def values(*shape, seed=0):

@@ -1,12 +1,8 @@
-"""What sequence layers compute, in NumPy, over lists of sequences, and a check
-of gradients by differences.
-"""
+"""What sequence layers compute, in NumPy, over lists of sequences."""
 
 import math
 
 import numpy as np
-
-import sluice as sl
 
 
 def pool(sequences, kind, pad_value=0.0):
@@ -110,50 +106,3 @@ def image_windows(images, kernel, stride, pads):
         )
         for image in images
     ]
-
-
-def sigmoid(x):
-    """1 / (1 + e^-x)."""
-    return 1 / (1 + np.exp(-x))
-
-
-def gradient_error(exe, loss, feed, wanted):
-    """The largest error of float64 gradients, by central differences.
-
-    A wanted variable that is fed is a list of sequences.
-    """
-    pairs = sl.append_backward(loss, wanted)
-    exe.run(sl.default_startup_program())
-    program, scope, step = sl.default_main_program(), sl.global_scope(), 1e-5
-    grads = exe.run(program, feed, [grad for _, grad in pairs])
-    worst = 0
-
-    def slope(value, index, put):
-        ends = []
-        for sign in (1, -1):
-            moved = value.copy()
-            moved[index] += sign * step
-            put(moved)
-            ends.append(exe.run(program, feed, [loss])[0].item())
-        put(value)
-        return (ends[0] - ends[1]) / (2 * step)
-
-    for (variable, _), grad in zip(pairs, grads, strict=True):
-        if variable.name in feed:
-            parts, given = grad.sequences(), feed[variable.name]
-            for b, value in enumerate(list(given)):
-                for index in np.ndindex(value.shape):
-                    found = slope(
-                        value, index, lambda v, b=b: given.__setitem__(b, v)
-                    )
-                    worst = max(worst, abs(found - parts[b][index]))
-            continue
-        value = np.array(scope[variable.name])
-        for index in np.ndindex(value.shape):
-            found = slope(
-                value,
-                index,
-                lambda v, name=variable.name: scope.__setitem__(name, v),
-            )
-            worst = max(worst, abs(found - grad[index]))
-    return worst

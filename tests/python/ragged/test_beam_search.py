@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from formulas.searches import beam_search
 
 import sluice as sl
 
@@ -96,30 +97,10 @@ def all_sentences(table, start, most):
 
 
 def search(table, start, beam_size, most):
-    """Beam search of one source; also in how many steps it selected any."""
-    beams, steps = [((start,), [0.0])], 0
-    for step in range(most):
-        candidates = []
-        for at, (words, scores) in enumerate(beams):
-            if words[-1] == END:
-                candidates.append((scores[-1], at, None))
-                continue
-            candidates += [
-                (scores[-1] + table[words[-1], token], at, token)
-                for token in range(len(table))
-            ]
-        candidates.sort(key=lambda each: -each[0])
-        chosen = sorted(candidates[:beam_size], key=lambda each: each[1])
-        if all(beams[at][0][-1] == END for _, at, _ in chosen):
-            break
-        beams = [
-            beams[at]
-            if token is None
-            else ((*beams[at][0], token), [*beams[at][1], score])
-            for score, at, token in chosen
-        ]
-        steps = step + 1
-    return sorted(beams, key=lambda each: -each[1][-1]), steps
+    def follow(state, token):
+        return list(enumerate(table[token])), None
+
+    return beam_search(start, None, follow, beam_size, most, END)
 
 
 def same(got, want):

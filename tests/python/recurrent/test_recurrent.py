@@ -4,15 +4,14 @@ does not learn.
 
 import numpy as np
 import pytest
+import refusals
 from control_flow_networks import adding_network
+from formulas.differences import gradient_error
+from formulas.recurrences import fluid_gru_step, lstm_step
 
 import sluice as sl
 
 HIDDEN, SIZE = 3, 2
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def numpy_lstm(x, lens, w, r, bias, h, c):
@@ -21,10 +20,9 @@ def numpy_lstm(x, lens, w, r, bias, h, c):
     for t, row in enumerate(x):
         gates = row @ w.T + h @ r.T + bias
         i, o, f, g = np.split(gates, 4, axis=1)
-        new = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
         on = (t < lens)[:, None]
-        c = np.where(on, new, c)
-        h = np.where(on, sigmoid(o) * np.tanh(c), h)
+        states = lstm_step(i, f, o, g, c)
+        h, c = (np.where(on, s, old) for s, old in zip(states, (h, c)))
         outputs[t] = np.where(on, h, 0)
     return outputs, h, c
 
@@ -112,29 +110,6 @@ def test_a_length_beyond_int32_is_refused(exe):
         exe.run(feed=feed, fetch_list=[out])
 
 
-def gradient_error(exe, loss, feed, wanted):
-    """The largest error of float64 gradients, by central differences."""
-    pairs = sl.append_backward(loss, wanted)
-    exe.run(sl.default_startup_program())
-    program, scope, step = sl.default_main_program(), sl.global_scope(), 1e-5
-    grads = exe.run(program, feed, [grad for _, grad in pairs])
-    worst = 0
-    for (variable, _), grad in zip(pairs, grads, strict=True):
-        place = feed if variable.name in feed else scope
-        value = np.array(place[variable.name])
-        for index in np.ndindex(value.shape):
-            ends = []
-            for sign in (1, -1):
-                moved = value.copy()
-                moved[index] += sign * step
-                place[variable.name] = moved
-                ends.append(exe.run(program, feed, [loss])[0].item())
-            place[variable.name] = value
-            slope = (ends[0] - ends[1]) / (2 * step)
-            worst = max(worst, abs(slope - grad[index]))
-    return worst
-
-
 def test_gradients_of_a_padded_stack_are_those_by_differences(exe):
     x = sl.data("x", [3, 2, SIZE], "float64")
     x.stop_gradient = False
@@ -176,10 +151,9 @@ def test_lstm_unit_is_fluids(exe):
     w, b = np.array(scope["unit.w_0"]), np.array(scope["unit.b_0"])
     gates = np.concatenate([feed["x"], feed["h"]], 1) @ w + b
     i, f, o, j = np.split(gates, 4, axis=1)
-    want = feed["c"] * sigmoid(f + 0.5) + sigmoid(i) * np.tanh(j)
+    want = lstm_step(i, f + 0.5, o, j, feed["c"])
     found = exe.run(feed=feed, fetch_list=[hidden, cell])
-    np.testing.assert_allclose(found[1], want, atol=1e-12)
-    np.testing.assert_allclose(found[0], np.tanh(want) * sigmoid(o), atol=1e-12)
+    np.testing.assert_allclose(found, want, atol=1e-12)
 
 
 @pytest.mark.parametrize("origin_mode", [False, True])
@@ -202,17 +176,9 @@ def test_gru_unit_is_fluids(exe, origin_mode):
     }
     parameters = sl.default_main_program().all_parameters()
     assert gradient_error(exe, loss, feed, parameters) < 1e-7
-    w = np.array(sl.global_scope()["w"]).ravel()
-    inputs = feed["x"] + np.array(sl.global_scope()["b"])
-    both = 2 * HIDDEN * HIDDEN
-    gates = sigmoid(
-        inputs[:, : 2 * HIDDEN] + feed["h"] @ w[:both].reshape(HIDDEN, -1)
-    )
-    u, r = np.split(gates, 2, axis=1)
-    reset = r * feed["h"]
-    c = np.tanh(inputs[:, 2 * HIDDEN :] + reset @ w[both:].reshape(HIDDEN, -1))
-    old, new = (u, 1 - u) if origin_mode else (1 - u, u)
-    want = old * feed["h"] + new * c, reset, np.concatenate([gates, c], 1)
+    scope = sl.global_scope()
+    inputs = feed["x"] + np.array(scope["b"])
+    want = fluid_gru_step(inputs, feed["h"], scope["w"], origin_mode)
     results = exe.run(feed=feed, fetch_list=list(found))
     for result, expected in zip(results, want, strict=True):
         np.testing.assert_allclose(result, expected, atol=1e-12)
@@ -237,35 +203,23 @@ def test_a_stacked_lstm_adds_two_marked_numbers_of_30(exe, trainable):
     assert mean < 0.03 if trainable else mean > 0.14
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
+test_what_does_not_fit_is_refused = refusals.rows(
     [
         (lambda x, n: sl.layers.lstm(x), "lstm: hidden_size"),
         (lambda x, n: sl.layers.gru(x, hidden_size=0), "gru: hidden_size"),
-        (
-            lambda x, n: sl.layers.lstm(x, hidden_size=2, num_layers=0),
-            "lstm: num_layers",
-        ),
-        (
-            lambda x, n: sl.layers.lstm(x, None, None, 3, 2),
-            "input has 4 steps; expected at most max_len = 3",
-        ),
-        (
-            lambda x, n: sl.layers.gru(x, hidden_size=2, direction="both"),
-            "direction",
-        ),
-        (
-            lambda x, n: sl.layers.lstm(x, n, hidden_size=2),
-            "rank",
-        ),
+        (lambda x, n: sl.layers.lstm(x, hidden_size=2, num_layers=0),
+         "lstm: num_layers"),
+        (lambda x, n: sl.layers.lstm(x, None, None, 3, 2),
+         "input has 4 steps; expected at most max_len = 3"),
+        (lambda x, n: sl.layers.gru(x, hidden_size=2, direction="both"),
+         "direction"),
+        (lambda x, n: sl.layers.lstm(x, n, hidden_size=2), "rank"),
         (lambda x, n: sl.layers.gru_unit(n, n, 6), "must be 3 times"),
         (lambda x, n: sl.layers.lstm_unit(n, n, x), "cell_t_prev must be a"),
     ],
-)
-def test_what_does_not_fit_is_refused(call, words):
-    x, n = sl.data("x", [4, None, 2]), sl.data("n", [None, 2])
-    with pytest.raises(sl.InvalidArgumentError, match=words):
-        call(x, n)
+    given=lambda: (sl.data("x", [4, None, 2]), sl.data("n", [None, 2])),
+    line=False,
+)  # fmt: skip
 
 
 def test_a_length_beyond_the_steps_is_named(exe):
