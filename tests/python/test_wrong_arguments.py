@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+import refusals
 from processes import python
 
 import sluice as sl
@@ -30,245 +31,154 @@ def loss():
 
 
 # Calls, and their messages.
-TEXT = {
-    "data": (lambda: sl.data(SURROGATE, [3]), "data: name"),
-    "feed": (lambda: run({SURROGATE: 1}), "feed: a key"),
-    "fetch": (lambda: run({}, [SURROGATE]), "fetch_list"),
-    "op": (lambda: append(SURROGATE), "type of an op"),
-    "argument": (lambda: append(inputs={SURROGATE: "x"}), "relu: the name"),
-    "variable": (lambda: append(inputs={"X": SURROGATE}), "relu: argument X"),
-    "attribute": (lambda: append(attrs={SURROGATE: 1}), "relu: the name"),
-    "value": (
-        lambda: append("pool2d", attrs={"pooling_type": SURROGATE}),
-        "pool2d: attribute pooling_type",
-    ),
-    "hint": (lambda: append(hint=SURROGATE), "relu: hint"),
-    "hints": (lambda: sl.kernel_hints(SURROGATE), "kernel_hints"),
-    "place": (lambda: sl.Executor(SURROGATE), "place"),
-    "dtype": (lambda: sl.data("x", [3], SURROGATE), "data x: dtype"),
-    "scope": (lambda: sl.global_scope()[SURROGATE], "scope"),
-    "set": (lambda: sl.global_scope().set(SURROGATE, 1.0), "scope"),
-    "contains": (lambda: SURROGATE in sl.global_scope(), "scope"),
-    "erase": (lambda: sl.global_scope().erase(SURROGATE), "scope"),
-    "has_var": (lambda: program().has_var(SURROGATE), "variable"),
-    "var": (lambda: program().var(SURROGATE), "variable"),
-    "run_op": (lambda: sl.run_op(SURROGATE, {}), "type of an op"),
-    "kernels": (lambda: sl.kernels(SURROGATE), "type of an op"),
-    "count": (lambda: sl.device_count(SURROGATE), "device_count"),
-    "custom": (lambda: sl.CustomPlace(SURROGATE), "CustomPlace"),
-}
+TEXT = [
+    (lambda: sl.data(SURROGATE, [3]), "data: name"),
+    (lambda: run({SURROGATE: 1}), "feed: a key"),
+    (lambda: run({}, [SURROGATE]), "fetch_list"),
+    (lambda: append(SURROGATE), "type of an op"),
+    (lambda: append(inputs={SURROGATE: "x"}), "relu: the name"),
+    (lambda: append(inputs={"X": SURROGATE}), "relu: argument X"),
+    (lambda: append(attrs={SURROGATE: 1}), "relu: the name"),
+    (lambda: append("pool2d", attrs={"pooling_type": SURROGATE}),
+     "pool2d: attribute pooling_type"),
+    (lambda: append(hint=SURROGATE), "relu: hint"),
+    (lambda: sl.kernel_hints(SURROGATE), "kernel_hints"),
+    (lambda: sl.Executor(SURROGATE), "place"),
+    (lambda: sl.data("x", [3], SURROGATE), "data x: dtype"),
+    (lambda: sl.global_scope()[SURROGATE], "scope"),
+    (lambda: sl.global_scope().set(SURROGATE, 1.0), "scope"),
+    (lambda: SURROGATE in sl.global_scope(), "scope"),
+    (lambda: sl.global_scope().erase(SURROGATE), "scope"),
+    (lambda: program().has_var(SURROGATE), "variable"),
+    (lambda: program().var(SURROGATE), "variable"),
+    (lambda: sl.run_op(SURROGATE, {}), "type of an op"),
+    (lambda: sl.kernels(SURROGATE), "type of an op"),
+    (lambda: sl.device_count(SURROGATE), "device_count"),
+    (lambda: sl.CustomPlace(SURROGATE), "CustomPlace"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("which", TEXT)
-def test_lone_surrogates(which):
-    call, words = TEXT[which]
-    with pytest.raises(sl.InvalidArgumentError) as error:
-        call()
-    assert words in str(error.value)
-    assert r"a\ud800b" in str(error.value)
+test_lone_surrogates = refusals.rows(
+    [(*row, r"a\ud800b") for row in TEXT], line=False
+)
 
 
-CALLS = {
-    "feed key 5": (lambda: run({5: 1}), ["feed: a key", "got 5 (int)"]),
-    "feed key None": (lambda: run({None: 1}), ["a key", "None (NoneType)"]),
-    "feed list": (lambda: run([1]), ["feed", "dict", "[1] (list)"]),
-    "fetch 5": (lambda: run({}, [5]), ["fetch_list", "5 (int)"]),
-    "fetch text": (
-        lambda: sl.Executor().run(program(), {}, "x"),
-        ["fetch_list", "list", "'x' (str)"],
-    ),
-    "swapped": (
-        lambda: sl.Executor().run({"x": 1}, program()),
-        ["run: program", "a sluice.Program", "(dict)"],
-    ),
-    "scope": (lambda: run({}, [], scope=5), ["run: scope", "sluice.Scope"]),
-    "inputs": (lambda: append(inputs=5), ["relu: inputs", "dict", "5 (int)"]),
-    "type": (lambda: append(5), ["type of an op", "text", "5 (int)"]),
-    "attrs": (lambda: append(attrs=5), ["relu: attrs", "dict", "5 (int)"]),
-    "outputs": (lambda: append(outputs=5), ["relu: outputs", "5 (int)"]),
-    "hint": (lambda: append(hint=5), ["relu: hint", "text", "5 (int)"]),
-    "argument 5": (lambda: append(inputs={5: "x"}), ["relu", "5 (int)"]),
-    "attribute 5": (lambda: append(attrs={5: 1}), ["relu", "5 (int)"]),
-    "attrs as outputs": (
-        lambda: program().append_op("scale", {"X": "x"}, {"scal": 2.0}),
-        ["scale: argument scal", "2.0 (float)", "test_wrong_arguments.py:"],
-    ),
-    "loss 5": (lambda: sl.append_backward(5), ["append_backward", "5 (int)"]),
-    "loss None": (lambda: sl.append_backward(None), ["append_backward"]),
-    "parameters": (
-        lambda: sl.append_backward(loss(), 5),
-        ["append_backward: parameter_list", "list", "5 (int)"],
-    ),
-    "threads": (
-        lambda: sl.set_num_threads(2**31),
-        ["set_num_threads: count", "32 bits", "2147483648 (int)"],
-    ),
-    "threads 1.5": (lambda: sl.set_num_threads(1.5), ["1.5 (float)"]),
-    "threads True": (lambda: sl.set_num_threads(True), ["True (bool)"]),
-    "index": (lambda: sl.CUDAPlace("0"), ["place: index", "'0' (str)"]),
-    "name 5": (lambda: sl.data(5, [3]), ["data: name", "5 (int)"]),
-    "dtype": (
-        lambda: sl.data("x", [3], "float7"),
-        ["data x: dtype", "float7", "float32"],
-    ),
-    "dtype of an op": (
-        lambda: sl.layers.cast(sl.data("c", [3]), "float7"),
-        ["cast: attribute", "float7"],
-    ),
-    "object as dtype": (
-        lambda: sl.layers.cast(sl.data("c", [3]), [5]),
-        ["cast: attribute", "[5] (list)"],
-    ),
-    "shape": (lambda: sl.data("x", [2**64]), ["data x", "18446744073709551616"]),
-    "shape None": (
-        lambda: sl.data("x", None),
-        ["data x", "[None, 10]", "None (NoneType)"],
-    ),
-    "name None": (lambda: sl.data(None, [3]), ["data: name", "None"]),
-    "dtype None": (lambda: sl.data("x", [3], None), ["data x", "expected a dtype", "None (NoneType)"]),
-    "op None": (lambda: append(None), ["type of an op", "None (NoneType)"]),
-    "var None": (lambda: program().var(None), ["variable", "None (NoneType)"]),
-    "path": (lambda: sl.io.load_program(5), ["path", "5 (int)"]),
-    "program and path swapped": (
-        lambda: sl.io.save_program("net", sl.Program()),
-        ["save_program: program: expected a sluice.Program", "'net'"],
-    ),
-    "path with NUL": (
-        lambda: sl.io.load_program("/tmp/cut\0off"),
-        ["path without zero bytes"],
-    ),
-    "params with NUL": (
-        lambda: sl.io.save_params("/tmp/cut\0off"),
-        ["path without zero bytes"],
-    ),
-    "plug-in with NUL": (
-        lambda: sl.load_device_plugin("/tmp/cut\0off"),
-        ["path without zero bytes"],
-    ),
-    "rate": (
-        lambda: sl.optimizer.SGD("0.1"),
-        ["sgd: learning_rate", "number", "'0.1' (str)"],
-    ),
-    "window of pool3d": (
-        lambda: sl.layers.pool3d(sl.data("x", [1, 1, 4, 4, 4]), 2.5),
-        ["pool3d: pool_size", "[depth, height, width]", "got 2.5"],
-    ),
-    "pool3d of an image": (
-        lambda: sl.layers.pool3d(sl.data("x", [1, 1, 4, 4])),
-        ["pool3d", "rank 5"],
-    ),
-    "rate -0.1": (
-        lambda: sl.optimizer.Momentum(-0.1),
-        ["momentum: learning_rate must be at least 0", "-0.1"],
-    ),
-    "fan_in -1": (
-        lambda: sl.initializer.Xavier(fan_in=-1),
-        ["Xavier: fan_in: expected an integer above 0", "got -1"],
-    ),
-    "fan_out -2": (
-        lambda: sl.initializer.Xavier(fan_out=-2),
-        ["Xavier: fan_out: expected an integer above 0", "got -2"],
-    ),
-    "fan_in of text": (
-        lambda: sl.initializer.MSRA(fan_in="8"),
-        ["MSRA: fan_in: expected an integer above 0", "'8'"],
-    ),
-    "rate None": (lambda: sl.optimizer.SGD(None), ["learning_rate", "None"]),
-    "rate True": (lambda: sl.optimizer.SGD(True), ["learning_rate", "True"]),
-    "rate NaN": (
-        lambda: sl.optimizer.SGD(float("nan")),
-        ["learning_rate", "finite", "nan"],
-    ),
-    "momentum": (
-        lambda: sl.optimizer.Momentum(0.1, "0.9"),
-        ["momentum: momentum", "'0.9' (str)"],
-    ),
-    "beta": (
-        lambda: sl.optimizer.Adam(beta1="0.9"),
-        ["adam: beta1", "'0.9' (str)"],
-    ),
-    "constant": (
-        lambda: sl.layers.fc(rows(), 2, param_attr=sl.initializer.Constant("1")),
-        ["value", "number", "'1' (str)"],
-    ),
-    "size": (
-        lambda: sl.layers.fc(rows(), "3"),
-        ["fc: size", "integer above 0", "'3' (str)", LINE],
-    ),
-    "size 10.0": (
-        lambda: sl.layers.fc(rows(), 10.0),
-        ["fc: size", "integer above 0", "10.0 (float)"],
-    ),
-    "size 0": (lambda: sl.layers.fc(rows(), 0), ["fc: size", "above 0"]),
-    "unknown size": (
-        lambda: sl.layers.fc(sl.data("x", [None, None]), 3),
-        ["needs a shape that is known", "[None, 3]", LINE],
-    ),
-    "fc of unknown steps": (
-        lambda: sl.layers.fc(sl.data("x", [1, None, 5]), 3),
-        ["[None, 3]", "num_flatten_dims=-1", "sl.layers.reshape", LINE],
-    ),
-    "fc of a list": (
-        lambda: sl.layers.fc([rows(), np.ones([2, 3])], 3),
-        ["fc: input[1]: expected a variable", "(ndarray)", "sl.data(", LINE],
-    ),
-    "fc of an array": (
-        lambda: sl.layers.fc(np.ones([2, 3]), 3),
-        ["fc: input: expected a variable", "(ndarray)", "sl.data(", LINE],
-    ),
-    "fc of a name": (
-        lambda: sl.layers.fc("rows", 3),
-        ["fc: input: expected a variable", "program.var(name)"],
-    ),
-    "relu of an array": (
-        lambda: sl.layers.relu(np.ones([2, 3])),
-        ["relu: argument X: expected a variable", "sl.data("],
-    ),
-    "loss of an array": (
-        lambda: sl.layers.softmax_with_cross_entropy(np.ones([2, 3]), rows()),
-        ["softmax_with_cross_entropy: logits", "sl.data("],
-    ),
-    "cond of a bool": (
-        lambda: sl.layers.cond(True, rows, rows),
-        ["cond: pred: expected a variable", "True (bool)"],
-    ),
-    "padding SAME": (
-        lambda: sl.layers.conv2d(image(), 4, 3, padding="SAME"),
-        ["conv2d: padding", "integer or [height, width]", "'SAME'", "// 2"],
-    ),
-    "stride 1.5": (
-        lambda: sl.layers.conv2d(image(), 4, 3, stride=(1, 1.5)),
-        ["conv2d: stride", "(1, 1.5) (tuple)", LINE],
-    ),
-    "pool size": (
-        lambda: sl.layers.pool2d(image(), None),
-        ["pool2d: pool_size", "None (NoneType)"],
-    ),
-    "rank of an image": (
-        lambda: sl.layers.batch_norm(sl.data("flat", [3])),
-        ["batch_norm: input must have rank 2 or more", "flat", LINE],
-    ),
-    "groups": (
-        lambda: sl.layers.conv2d(image(), 4, 3, groups=0),
-        ["conv2d: groups", "integer above 0", "0 (int)"],
-    ),
-    "param_attr": (
-        lambda: sl.layers.fc(rows(), 3, param_attr=5),
-        ["param_attr", "a ParamAttr", "5 (int)", LINE],
-    ),
-    "table": (
-        lambda: sl.layers.embedding(sl.data("i", [3], "int64"), 5),
-        ["embedding: size", "[rows, columns]", "5 (int)"],
-    ),
-    "padding_idx": (
-        lambda: sl.layers.embedding(sl.data("i", [3], "int64"), [5, 2], 5),
-        ["embedding: padding_idx", "from -5 to 4", "5 (int)"],
-    ),
-    "padding_idx -6": (
-        lambda: sl.layers.embedding(sl.data("i", [3], "int64"), [5, 2], -6),
-        ["embedding: padding_idx", "from -5 to 4", "-6 (int)"],
-    ),
-}
+CALLS = [
+    (lambda: run({5: 1}), "feed: a key", "got 5 (int)"),
+    (lambda: run({None: 1}), "a key", "None (NoneType)"),
+    (lambda: run([1]), "feed", "dict", "[1] (list)"),
+    (lambda: run({}, [5]), "fetch_list", "5 (int)"),
+    (lambda: sl.Executor().run(program(), {}, "x"),
+     "fetch_list", "list", "'x' (str)"),
+    (lambda: sl.Executor().run({"x": 1}, program()),
+     "run: program", "a sluice.Program", "(dict)"),
+    (lambda: run({}, [], scope=5), "run: scope", "sluice.Scope"),
+    (lambda: append(inputs=5), "relu: inputs", "dict", "5 (int)"),
+    (lambda: append(5), "type of an op", "text", "5 (int)"),
+    (lambda: append(attrs=5), "relu: attrs", "dict", "5 (int)"),
+    (lambda: append(outputs=5), "relu: outputs", "5 (int)"),
+    (lambda: append(hint=5), "relu: hint", "text", "5 (int)"),
+    (lambda: append(inputs={5: "x"}), "relu", "5 (int)"),
+    (lambda: append(attrs={5: 1}), "relu", "5 (int)"),
+    (lambda: program().append_op("scale", {"X": "x"}, {"scal": 2.0}),
+     "scale: argument scal", "2.0 (float)", "test_wrong_arguments.py:"),
+    (lambda: sl.append_backward(5), "append_backward", "5 (int)"),
+    (lambda: sl.append_backward(None), "append_backward"),
+    (lambda: sl.append_backward(loss(), 5),
+     "append_backward: parameter_list", "list", "5 (int)"),
+    (lambda: sl.set_num_threads(2**31),
+     "set_num_threads: count", "32 bits", "2147483648 (int)"),
+    (lambda: sl.set_num_threads(1.5), "1.5 (float)"),
+    (lambda: sl.set_num_threads(True), "True (bool)"),
+    (lambda: sl.CUDAPlace("0"), "place: index", "'0' (str)"),
+    (lambda: sl.data(5, [3]), "data: name", "5 (int)"),
+    (lambda: sl.data("x", [3], "float7"), "data x: dtype", "float7", "float32"),
+    (lambda: sl.layers.cast(sl.data("c", [3]), "float7"),
+     "cast: attribute", "float7"),
+    (lambda: sl.layers.cast(sl.data("c", [3]), [5]),
+     "cast: attribute", "[5] (list)"),
+    (lambda: sl.data("x", [2**64]), "data x", "18446744073709551616"),
+    (lambda: sl.data("x", None), "data x", "[None, 10]", "None (NoneType)"),
+    (lambda: sl.data(None, [3]), "data: name", "None"),
+    (lambda: sl.data("x", [3], None),
+     "data x", "expected a dtype", "None (NoneType)"),
+    (lambda: append(None), "type of an op", "None (NoneType)"),
+    (lambda: program().var(None), "variable", "None (NoneType)"),
+    (lambda: sl.io.load_program(5), "path", "5 (int)"),
+    (lambda: sl.io.save_program("net", sl.Program()),
+     "save_program: program: expected a sluice.Program", "'net'"),
+    (lambda: sl.io.load_program("/tmp/cut\0off"), "path without zero bytes"),
+    (lambda: sl.io.save_params("/tmp/cut\0off"), "path without zero bytes"),
+    (lambda: sl.load_device_plugin("/tmp/cut\0off"), "path without zero bytes"),
+    (lambda: sl.optimizer.SGD("0.1"),
+     "sgd: learning_rate", "number", "'0.1' (str)"),
+    (lambda: sl.layers.pool3d(sl.data("x", [1, 1, 4, 4, 4]), 2.5),
+     "pool3d: pool_size", "[depth, height, width]", "got 2.5"),
+    (lambda: sl.layers.pool3d(sl.data("x", [1, 1, 4, 4])), "pool3d", "rank 5"),
+    (lambda: sl.optimizer.Momentum(-0.1),
+     "momentum: learning_rate must be at least 0", "-0.1"),
+    (lambda: sl.initializer.Xavier(fan_in=-1),
+     "Xavier: fan_in: expected an integer above 0", "got -1"),
+    (lambda: sl.initializer.Xavier(fan_out=-2),
+     "Xavier: fan_out: expected an integer above 0", "got -2"),
+    (lambda: sl.initializer.MSRA(fan_in="8"),
+     "MSRA: fan_in: expected an integer above 0", "'8'"),
+    (lambda: sl.optimizer.SGD(None), "learning_rate", "None"),
+    (lambda: sl.optimizer.SGD(True), "learning_rate", "True"),
+    (lambda: sl.optimizer.SGD(float("nan")), "learning_rate", "finite", "nan"),
+    (lambda: sl.optimizer.Momentum(0.1, "0.9"),
+     "momentum: momentum", "'0.9' (str)"),
+    (lambda: sl.optimizer.Adam(beta1="0.9"), "adam: beta1", "'0.9' (str)"),
+    (lambda: sl.layers.fc(rows(), 2, param_attr=sl.initializer.Constant("1")),
+     "value", "number", "'1' (str)"),
+    (lambda: sl.layers.fc(rows(), "3"),
+     "fc: size", "integer above 0", "'3' (str)", LINE),
+    (lambda: sl.layers.fc(rows(), 10.0),
+     "fc: size", "integer above 0", "10.0 (float)"),
+    (lambda: sl.layers.fc(rows(), 0), "fc: size", "above 0"),
+    (lambda: sl.layers.fc(sl.data("x", [None, None]), 3),
+     "needs a shape that is known", "[None, 3]", LINE),
+    (lambda: sl.layers.fc(sl.data("x", [1, None, 5]), 3),
+     "[None, 3]", "num_flatten_dims=-1", "sl.layers.reshape", LINE),
+    (lambda: sl.layers.fc(sl.data("x", [None]), 3), "num_flatten_dims"),
+    (lambda: sl.layers.fc([rows(), np.ones([2, 3])], 3),
+     "fc: input[1]: expected a variable", "(ndarray)", "sl.data(", LINE),
+    (lambda: sl.layers.fc(np.ones([2, 3]), 3),
+     "fc: input: expected a variable", "(ndarray)", "sl.data(", LINE),
+    (lambda: sl.layers.fc("rows", 3),
+     "fc: input: expected a variable", "program.var(name)"),
+    (lambda: sl.layers.relu(np.ones([2, 3])),
+     "relu: argument X: expected a variable", "sl.data("),
+    (lambda: sl.layers.softmax_with_cross_entropy(np.ones([2, 3]), rows()),
+     "softmax_with_cross_entropy: logits", "sl.data("),
+    (lambda: sl.layers.cond(True, rows, rows),
+     "cond: pred: expected a variable", "True (bool)"),
+    (lambda: sl.layers.conv2d(image(), 4, 3, padding="SAME"),
+     "conv2d: padding", "integer or [height, width]", "'SAME'", "// 2"),
+    (lambda: sl.layers.conv2d(image(), 4, 3, stride=(1, 1.5)),
+     "conv2d: stride", "(1, 1.5) (tuple)", LINE),
+    (lambda: sl.layers.pool2d(image(), None),
+     "pool2d: pool_size", "None (NoneType)"),
+    (lambda: sl.layers.batch_norm(sl.data("flat", [3])),
+     "batch_norm: input must have rank 2 or more", "flat", LINE),
+    (lambda: sl.layers.conv2d(image(), 4, 3, groups=0),
+     "conv2d: groups", "integer above 0", "0 (int)"),
+    (lambda: sl.layers.conv2d(image(), 4, 3, groups=2), "groups"),
+    (lambda: sl.layers.conv2d(rows(), 4, 3), "rank 4"),
+    (lambda: sl.layers.conv3d(image(), 4, 3), "conv3d", "rank 5"),
+    (lambda: sl.layers.conv3d(volume(), 4, 3, groups=2),
+     "conv3d", "3 input chan"),
+    (lambda: sl.layers.conv3d(volume(), 4, 3, padding="SAME"),
+     "conv3d", "depth, height, width"),
+    (lambda: sl.layers.fc(rows(), 3, param_attr=5),
+     "param_attr", "a ParamAttr", "5 (int)", LINE),
+    (lambda: sl.layers.embedding(sl.data("i", [3], "int64"), 5),
+     "embedding: size", "[rows, columns]", "5 (int)"),
+    (lambda: sl.layers.embedding(sl.data("i", [3], "int64"), [5, 2], 5),
+     "embedding: padding_idx", "from -5 to 4", "5 (int)"),
+    (lambda: sl.layers.embedding(sl.data("i", [3], "int64"), [5, 2], -6),
+     "embedding: padding_idx", "from -5 to 4", "-6 (int)"),
+]  # fmt: skip
 
 
 def rows():
@@ -279,14 +189,11 @@ def image():
     return sl.data("image", [None, 3, 8, 8])
 
 
-@pytest.mark.parametrize("which", CALLS)
-def test_a_wrong_argument_is_named_with_what_came(which):
-    call, words = CALLS[which]
-    with pytest.raises(sl.InvalidArgumentError) as error:
-        call()
-    print(error.value)
-    for word in words:
-        assert word in str(error.value)
+def volume():
+    return sl.data("volume", [None, 3, 8, 8, 8])
+
+
+test_a_wrong_argument_is_named_with_what_came = refusals.rows(CALLS, line=False)
 
 
 def test_numbers_of_numpy_are_numbers():
