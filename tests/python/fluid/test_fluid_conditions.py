@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from formulas.searches import beam_search
 
 import sluice as sl
 import sluice.fluid as fluid
@@ -271,32 +272,17 @@ def beam_decoder():
 def search(parameters, state, word):
     """The same for one source, in NumPy: (words, score), best first."""
     table, of_state, of_word, bias, out = parameters
-    beams = [([word], 0.0, state)]
-    for _ in range(MOST):
-        found = []
-        for at, (words, score, state) in enumerate(beams):
-            if words[-1] == END:
-                found.append((score, at, None, state))
-                continue
-            new = np.tanh(state @ of_state + table[words[-1]] @ of_word + bias)
-            logits = new @ out
-            chances = np.exp(logits - logits.max())
-            chances = np.log(chances / chances.sum())
-            for token in np.argsort(-chances)[:BEAMS]:
-                found.append((score + chances[token], at, token, new))
-        found.sort(key=lambda each: -each[0])
-        found = sorted(found[:BEAMS], key=lambda each: each[1])
-        if all(beams[at][0][-1] == END for _, at, _, _ in found):
-            break
-        beams = [
-            beams[at]
-            if token is None
-            else ([*beams[at][0], int(token)], score, new)
-            for score, at, token, new in found
-        ]
-    return sorted(
-        ((words, score) for words, score, _ in beams), key=lambda b: -b[1]
-    )
+
+    def follow(state, word):
+        new = np.tanh(state @ of_state + table[word] @ of_word + bias)
+        logits = new @ out
+        chances = np.exp(logits - logits.max())
+        chances = np.log(chances / chances.sum())
+        best = np.argsort(-chances)[:BEAMS]
+        return [(int(token), chances[token]) for token in best], new
+
+    found, _ = beam_search(word, state, follow, BEAMS, MOST, END)
+    return [(list(words), scores[-1]) for words, scores in found]
 
 
 @pytest.mark.parametrize("sources", [1, 2, 5, 17])

@@ -3,8 +3,8 @@ gradients (tests/python/sweep/rows_of_fluid.py)."""
 
 import numpy as np
 import pytest
+import refusals
 
-import sluice as sl
 import sluice.fluid as fluid
 from sluice.fluid.distributions import (
     Categorical,
@@ -272,35 +272,26 @@ def test_a_policy_learns_through_samples_and_log_prob():
     np.testing.assert_allclose(deviation, 0.25, atol=0.06)
 
 
-@pytest.mark.parametrize(
-    "call, text",
+test_wrong_arguments_are_named = refusals.rows(
     [
-        (lambda: Normal(None, 1.0), "loc: expected a number, .* got None"),
+        (lambda: Normal(None, 1.0), "loc: expected a number, ", "got None"),
         (lambda: Normal(0.0, "1"), "scale: expected a number"),
         (lambda: Normal([True], 1.0), "loc: expected a number"),
         (lambda: Uniform([[1.0], [1.0, 2.0]], 3.0), "low: expected"),
-        (lambda: Uniform(0.0, []), r"high: expected .* got \[\]"),
+        (lambda: Uniform(0.0, []), "high: expected ", "got []"),
         (lambda: Uniform(A, B[:, :2]), "do not fit"),
         (lambda: Normal(0.0, 1.0).log_prob({}), "value: expected"),
-        (lambda: Normal(0.0, 1.0).sample(2), "shape: expected .* got 2"),
+        (lambda: Normal(0.0, 1.0).sample(2), "shape: expected ", "got 2"),
         (lambda: Normal(0.0, 1.0).sample([2.5]), "shape: expected"),
         (lambda: Uniform(0.0, 1.0).sample([-1]), "shape: expected"),
         (lambda: Uniform(0.0, 1.0).sample([2], 0.5), "seed: expected"),
         (lambda: Categorical(1.0), "logits: expected"),
-        (lambda: MultivariateNormalDiag([1.0], [1.0]), r"scale \[..., k, k\]"),
+        (lambda: MultivariateNormalDiag([1.0], [1.0]), "scale [..., k, k]"),
         (lambda: MultivariateNormalDiag(A[0], np.eye(2)), "expected loc"),
-        (
-            lambda: Normal(0.0, 1.0).kl_divergence(Uniform(0.0, 1.0)),
-            "other: expected a Normal, got <Uniform: ",
-        ),
+        (lambda: Normal(0.0, 1.0).kl_divergence(Uniform(0.0, 1.0)),
+         "other: expected a Normal, got <Uniform: "),
         (lambda: Categorical([1.0]).kl_divergence(2), "expected a Categorical"),
-        (
-            lambda: MultivariateNormalDiag([1.0], [[1.0]]).kl_divergence(None),
-            "expected a MultivariateNormalDiag, got None",
-        ),
-    ],
-)
-def test_wrong_arguments_are_named(call, text):
-    with pytest.raises(sl.errors.InvalidArgumentError, match=text) as caught:
-        call()
-    assert __file__ in str(caught.value)
+        (lambda: MultivariateNormalDiag([1.0], [[1.0]]).kl_divergence(None),
+         "expected a MultivariateNormalDiag, got None"),
+    ]
+)  # fmt: skip

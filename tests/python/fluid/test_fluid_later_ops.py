@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from formulas.recurrences import lstm_step, sigmoid
 from test_fluid_translation import f32, run
 
 import sluice as sl
@@ -240,7 +241,6 @@ def test_lamb_corrects_the_bias_since_paddlepaddle_2(release):
 
 def rnn_by_hand(mode, x, w, r, b, c, lengths):
     """The outputs of a layer in one direction."""
-    sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
     out = np.zeros((*x.shape[:2], r.shape[1]))
     for row, length in enumerate(lengths):
         h = cell = np.zeros(r.shape[1])
@@ -248,8 +248,7 @@ def rnn_by_hand(mode, x, w, r, b, c, lengths):
             given, kept = w @ x[t, row] + b, r @ h + c
             if mode == "LSTM":
                 i, f, g, o = np.split(given + kept, 4)
-                cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
-                h = sigmoid(o) * np.tanh(cell)
+                h, cell = lstm_step(i, f, o, g, cell)
             elif mode == "GRU":
                 (r1, z1, n1), (r2, z2, n2) = (
                     np.split(v, 3) for v in (given, kept)

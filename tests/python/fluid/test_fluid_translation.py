@@ -4,6 +4,7 @@ what is refused.
 
 import numpy as np
 import pytest
+from formulas.recurrences import fluid_gru_step
 
 import sluice as sl
 from sluice.fluid.translate import ROWS, Translation
@@ -139,20 +140,13 @@ def test_adaptive_pooling_cuts_by_floor_and_ceil():
 
 
 def gru_by_rows(x, weight, lengths, reverse):
-    units = weight.shape[0]
-    flat = weight.ravel()
-    gates = flat[: 2 * units * units].reshape(units, 2 * units)
-    candidate = flat[2 * units * units :].reshape(units, units)
-    out = np.zeros((len(x), units))
+    out = np.zeros((len(x), len(weight)))
     begin = 0
     for length in lengths:
-        h = np.zeros(units)
+        h = np.zeros(len(weight))
         steps = range(begin, begin + length)
         for t in reversed(steps) if reverse else steps:
-            ur = 1 / (1 + np.exp(-(x[t, : 2 * units] + h @ gates)))
-            u, r = ur[:units], ur[units:]
-            c = np.tanh(x[t, 2 * units :] + (r * h) @ candidate)
-            h = (1 - u) * h + u * c
+            h, *_ = fluid_gru_step(x[t], h, weight, False)
             out[t] = h
         begin += length
     return out

@@ -1,16 +1,9 @@
 """Optimizers, their formulas, and a loss whose gradient is what is fed."""
 
-import pathlib
-import sys
-
 import numpy as np
+from formulas.of_ops import outputs_of
 
 import sluice as sl
-
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "operators"))
-import cases.optimizer  # noqa: E402, F401
-from cases.case import CASES as REFERENCES  # noqa: E402
-from cases.case import compute  # noqa: E402
 
 opt = sl.optimizer
 STEPS = 100
@@ -32,7 +25,7 @@ def formula(op, start=0, **attributes):
             if name.endswith("Pow"):
                 first = np.array([attributes[name.lower().removesuffix("pow")]])
             inputs[name] = s.get(name, first)
-        outputs = compute(REFERENCES[op].reference, inputs, attributes)
+        outputs = outputs_of(op, inputs, attributes)
         s |= {name.removesuffix("Out"): value for name, value in outputs.items()}
         return outputs["ParamOut"]
 

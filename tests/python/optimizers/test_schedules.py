@@ -3,6 +3,7 @@
 import numpy as np
 import of_pytorch
 import pytest
+from schedules import SCHEDULES
 from stepping import (
     GRADS,
     START,
@@ -18,70 +19,13 @@ from stepping import (
 
 import sluice as sl
 
-def staged(t):
-    return 0.5 if t < 30 else 0.25 if t < 60 else 0.1
-
-
 layers = sl.layers
-cos, exp, floor = np.cos, np.exp, np.floor
-SCHEDULES = {
-    "exponential_decay": (
-        lambda: layers.exponential_decay(0.5, 7, 0.9, dtype="float64"),
-        lambda t: 0.5 * 0.9 ** (t / 7),
-    ),
-    "exponential staircase": (
-        lambda: layers.exponential_decay(0.5, 7, 0.9, True, "float64"),
-        lambda t: 0.5 * 0.9 ** (t // 7),
-    ),
-    "natural_exp_decay": (
-        lambda: layers.natural_exp_decay(0.5, 7, 0.2, dtype="float64"),
-        lambda t: 0.5 * exp(-0.2 * t / 7),
-    ),
-    "natural staircase": (
-        lambda: layers.natural_exp_decay(0.5, 7, 0.2, True, "float64"),
-        lambda t: 0.5 * exp(-0.2 * (t // 7)),
-    ),
-    "inverse_time_decay": (
-        lambda: layers.inverse_time_decay(0.5, 7, 0.2, dtype="float64"),
-        lambda t: 0.5 / (1 + 0.2 * t / 7),
-    ),
-    "polynomial_decay": (
-        lambda: layers.polynomial_decay(0.5, 60, 0.01, 2.0, dtype="float64"),
-        lambda t: 0.49 * (1 - min(t, 60) / 60) ** 2 + 0.01,
-    ),
-    "polynomial cycles": (
-        lambda: layers.polynomial_decay(0.5, 30, cycle=True, dtype="float64"),
-        lambda t: 0.4999 * (1 - t / (30 * max(1, -(-t // 30)))) + 0.0001,
-    ),
-    "piecewise_decay": (
-        lambda: layers.piecewise_decay([30, 60], [0.5, 0.25, 0.1], "float64"),
-        staged,
-    ),
-    "noam_decay": (
-        lambda: layers.noam_decay(64, 40, 2.0, "float64"),
-        lambda t: 2 / 8 * min((t + 1) ** -0.5, (t + 1) * 40**-1.5),
-    ),
-    "cosine_decay": (
-        lambda: layers.cosine_decay(0.5, 5, 20, "float64"),
-        lambda t: 0.25 * (cos(floor(t / 5) * np.pi / 20) + 1),
-    ),
-    "linear_lr_warmup": (
-        lambda: layers.linear_lr_warmup(0.5, 20, 0.1, 0.4, "float64"),
-        lambda t: 0.1 + 0.3 * t / 20 if t < 20 else 0.5,
-    ),
-    "a warm-up before a decay": (
-        lambda: layers.linear_lr_warmup(
-            layers.exponential_decay(0.5, 7, 0.9), 20, 0.1, 0.4, "float64"
-        ),
-        lambda t: 0.1 + 0.3 * t / 20 if t < 20 else 0.5 * 0.9 ** (t / 7),
-    ),
-}
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_100_rates_are_those_of_the_formula(exe, name):
     make, formula = SCHEDULES[name]
-    rate = make()
+    rate = make(layers, dtype="float64")
     opt.SGD(rate).minimize(loss_of(parameter(START)))
     exe.run(sl.default_startup_program())
     got = [float(rates[0]) for (rates,) in train(exe, GRADS, [rate])]
@@ -101,8 +45,8 @@ OURS_LIKE_TORCH = {
 
 @pytest.mark.parametrize("name", of_pytorch.SCHEDULES)
 def test_100_rates_are_those_of_pytorch(exe, name):
-    make = OURS_LIKE_TORCH.get(name) or SCHEDULES[name][0]
-    rate = make()
+    make = OURS_LIKE_TORCH.get(name)
+    rate = make() if make else SCHEDULES[name][0](layers, dtype="float64")
     exe.run(sl.default_startup_program())
     got = [exe.run(fetch_list=[rate])[0].item() for _ in range(STEPS)]
     expected = of_pytorch.recorded("rates", name)
