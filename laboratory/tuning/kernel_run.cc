@@ -1,11 +1,14 @@
 #include "sluice/laboratory/tuning/kernel_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/memory/copy.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
@@ -61,6 +64,23 @@ IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
   IsolatedOp op = {.facts = FactsOf(plan, planned_op), .inputs = {}};
   for (const int slot : plan.ops()[planned_op].inputs) {
     op.inputs.push_back(tensors[slot]);
+  }
+  return op;
+}
+
+IsolatedOp WithFiniteInputs(IsolatedOp op) {
+  for (Tensor& input : op.inputs) {
+    if (!input.allocated() || !IsFloating(input.dtype())) continue;
+    std::vector<double> values = ToDoubles(input.CopyTo(CPUPlace()));
+    bool finite = true;
+    double place = 0;  // by the golden ratio: no two near each other are alike
+    for (double& value : values) {
+      place += 0.618034 - (place > 0.381966 ? 1 : 0);
+      if (std::isfinite(value)) continue;
+      finite = false;
+      value = 0.5 + place;
+    }
+    if (!finite) input = FromDoubles(input.dtype(), input.dims(), values);
   }
   return op;
 }

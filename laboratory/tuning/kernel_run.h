@@ -34,6 +34,10 @@ SLUICE_API IsolatedOp Isolate(const Plan& plan,
 // The op of a program of one, with what it is fed.
 SLUICE_API IsolatedOp Isolate(const OneOp& op);
 
+// The op with numbers from 0.5 to 1.5 in place of NaNs and infinities: on these
+// a wrong kernel may be as right as any other.
+SLUICE_API IsolatedOp WithFiniteInputs(IsolatedOp op);
+
 // "X" and "Out": the argument that an input or output of the op, flattened in
 // schema order, belongs to.
 SLUICE_API std::string InputName(const OpFacts& op, size_t input);

@@ -134,7 +134,8 @@ class Tuner : public RunObserver {
       session_.result.cancelled = true;
       return;
     }
-    const IsolatedOp op = Isolate(plan, instruction.context, tensors);
+    const IsolatedOp op =
+        WithFiniteInputs(Isolate(plan, instruction.context, tensors));
     SignatureTuner tuner(op, decision, plan.num_threads(), session_.deadline,
                          session_.options);
     // The signatures that this run has not reached share the remaining budget.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/laboratory/lab_ops.h"
@@ -97,6 +98,23 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"raises_int", "it raised what is no std::exception"},
         Mistake{"scribbles", "it changes X"}),
     [](const auto& info) { return info.param.variant; });
+
+TEST(Tune, FindsMistakesOnValuesThatAreNotFinite) {
+  for (const double value : {std::nan(""), HUGE_VAL}) {
+    const UseVariants use({"tail", "fast"});
+    LabProgram lab;
+    Tensor& feed = lab.feeds[0].second;
+    std::fill_n(feed.data<float>(), feed.numel(), static_cast<float>(value));
+    Executor executor;
+    const TuneResult result = Tune(executor, lab);
+    ASSERT_THAT(result.signatures, SizeIs(1));
+    const TunedKernel* wrong = FindKernel(result.signatures[0], "tail");
+    ASSERT_NE(wrong, nullptr);
+    EXPECT_EQ(wrong->verdict, Verdict::kWrong);
+    EXPECT_EQ(FindKernel(result.signatures[0], "fast")->verdict, Verdict::kOk);
+    EXPECT_NE(Chosen(executor, lab), "tail");
+  }
+}
 
 TEST(Tune, UndoesWhatKernelsDoToTheirInputs) {
   const UseVariants use({"fast", "scribbles", "raises", "greedy"});
