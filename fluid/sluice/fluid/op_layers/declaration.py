@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import keyword
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from ... import layers
 from ...errors import InvalidArgumentError
 from ..framework import Variable
 from ..translate import ROWS
-from ..translate.table import INTERNAL, REQUIRED, Row, SluiceOp
+from ..translate.sluice_op import SluiceOp
+from ..translate.table import INTERNAL, REQUIRED, Row
 
 F = TypeVar("F", bound=Callable[..., Any])
 Output = Variable | None  # it is written to
@@ -121,7 +122,8 @@ class _Declaration(NamedTuple):
         """The layer of a name, checked against the row of its op."""
         op = of.type or name
         if of.sluice:
-            self.add_row(op, of.sluice, of.outputs or ["Out"])
+            unused = {*_SHARED, *INTERNAL}
+            self.add_row(op, of.sluice, of.outputs or ["Out"], unused)
         if op not in ROWS:
             self.wrong(f"op {op} has no translation")
         row, kinds = ROWS[op], {}
@@ -150,23 +152,24 @@ class _Declaration(NamedTuple):
         self._check(layer, row)
         return layer
 
-    def add_row(self, op: str, to: SluiceOp, outputs: list[str]) -> None:
+    def add_row(
+        self, op: str, to: SluiceOp, outputs: list[str], unused: Container[str]
+    ) -> None:
         """Make the row of an op that is one of Sluice."""
         slots, attributes = {}, {}
         for each in self.parameters:
             kind = self._kind(each)
             if kind in _INPUTS:
                 slots[self._slot(each.name)] = _INPUTS[kind]
-            elif kind != "Output" and each.name not in {*_SHARED, *INTERNAL}:
+            elif kind != "Output" and each.name not in unused:
                 name = self.called.get(each.name, each.name)
                 attributes[name] = each.default
         if op in ROWS:
             self.wrong(f"op {op} has a row")
-        if to.layer and not hasattr(layers, to.layer):
-            self.wrong(f"Sluice has no layer {to.layer}")
-        if not to.layer and not hasattr(layers.ops, to.op or op):
-            self.wrong(f"Sluice has no op {to.op or op}")
-        ROWS[op] = to.row(slots, attributes, outputs)
+        try:
+            ROWS[op] = to.row(op, slots, attributes, tuple(outputs))
+        except ValueError as error:
+            self.wrong(str(error))
 
     def wrong(self, text: str) -> NoReturn:
         """Raise InvalidArgumentError with the file and the line."""
@@ -177,9 +180,10 @@ class _Declaration(NamedTuple):
 
     def _slot(self, name: str, row: Row | None = None) -> str:
         """The slot of an argument: as it is called, or by its own name."""
+        if name in self.called:
+            return self.called[name]
         slots = row.slots if row else {}
-        slot = self.called.get(name)
-        slot = slot or (name if name in slots else name.capitalize())
+        slot = name if name in slots else name.capitalize()
         return "X" if slot == "Input" and slot not in slots else slot
 
     def _kind(self, each: inspect.Parameter, row: Row | None = None) -> str:
@@ -253,9 +257,9 @@ def read(
     Raises:
         InvalidArgumentError: a declaration does not fit its op.
     """
-    text = path.read_text()
-    lines = text.splitlines()
-    for node in ast.parse(text, str(path)).body:
+    source = path.read_text()
+    lines = source.splitlines()
+    for node in ast.parse(source, str(path)).body:
         if not isinstance(node, ast.FunctionDef):
             continue
         name, made = (
@@ -264,18 +268,26 @@ def read(
         )
         try:
             (of,) = map(_value, node.decorator_list or [_NONE])
+            sluice = getattr(of, "sluice", of)
+            for text in sluice.mistypes() if sluice else ():
+                raise TypeError(text)
             parameters = [*_parameters(node.args, lines)]
         except (LookupError, TypeError, ValueError) as error:
             made.wrong(str(error))
         if isinstance(of, SluiceOp):  # there is no layer
-            called = {each.name: each.name for each in parameters}
+            called = {each.name: _fluids(each.name) for each in parameters}
             made = made._replace(parameters=parameters, called=called)
             for op in of.ops.split() or [name]:
-                made.add_row(op, of, of.outputs.split())
+                made.add_row(op, of, of.outputs.split(), ())
             continue
         made = made._replace(parameters=parameters, called=of.called)
         for layer in of.layers or [name]:
             yield layer, made.layer(layer, of, bodies.get(name))
+
+
+def _fluids(name: str) -> str:
+    """Fluid's name of an attribute, which may be a keyword of Python."""
+    return name[:-1] if keyword.iskeyword(name[:-1]) else name
 
 
 def _parameters(
@@ -283,7 +295,9 @@ def _parameters(
 ) -> Iterator[inspect.Parameter]:
     missing = [None] * (len(arguments.args) - len(arguments.defaults))
     for each, default in zip(
-        arguments.args, [*missing, *arguments.defaults], strict=True
+        [*arguments.args, *arguments.kwonlyargs],
+        [*missing, *arguments.defaults, *arguments.kw_defaults],
+        strict=True,
     ):
         kind, text = each.annotation, ""
         if kind:

@@ -340,14 +340,9 @@ def split_lod_tensor(op, X, Mask, *, level=0):
     mask = op.reshape(Mask, -1)
     other = op.logical_not(mask)
     return {
-        slot: op.gather(X, Index=_places(op, chosen))
+        slot: op.gather(X, Index=op.reshape(op.nonzero(chosen), -1))
         for slot, chosen in (("OutTrue", mask), ("OutFalse", other))
     }
-
-
-def _places(op: Any, mask: Variable) -> Variable:
-    found = op.nonzero(mask)
-    return op.reshape(found, -1)
 
 
 @row("merge_lod_tensor", "merge_lod_tensor_infer")

@@ -36,8 +36,7 @@ def fc(
 
 
 def _matmul(op: Op, X: Variable, Y: Variable, **attrs: Any) -> Variable:
-    out = op.matmul(X, Y, **attrs)
-    return op.one(out)
+    return op.one(op.matmul(X, Y, **attrs))
 
 
 @row("matmul")
@@ -123,15 +122,6 @@ def cos_sim(op, X, Y):
     return {"Out": layers.cos_sim(X, Y), **norms}
 
 
-@row("lookup_table", "lookup_table_v2")
-def lookup_table(op, W, Ids, *, padding_idx=-1):
-    """Rows of a table; a last 1 of the first op's ids is dropped."""
-    attrs = {"padding_idx": padding_idx}
-    attrs["drop_last_dim"] = op.type == "lookup_table"
-    attrs["is_sparse"] = bool(op.given.get("is_sparse", False))
-    return op.lookup_table(W=W, Ids=Ids, **attrs)
-
-
 def among(op: Op, ids: Variable, count: int) -> Variable:
     """The ids [..., 1] as float64; one that is not from 0 to count - 1 is an
     error of the run.
@@ -178,9 +168,3 @@ def row_conv(op, X, Filter):
         for k, weights in enumerate(layers.unstack(Filter, 0))
     ]
     return op.sum(parts)
-
-
-@row("cross")
-def cross(op, X, Y, *, dim=9):
-    """Along a dim, by default the first one of size 3."""
-    return layers.cross(X, Y, None if dim == 9 else dim)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from .numbers import first, fixed, integers, known, note, vector
+from .numbers import first, fixed, known, note, vector
 from .table import Many, Op, row
 
 
@@ -64,8 +64,7 @@ def fill_constant(
     attrs = {"dtype": dtype, "value": number}
     out, sizes = _shaped(op, "fill_constant", tensors, shape, **attrs)
     if ValueTensor is not None:
-        factor = op.cast(ValueTensor, dtype)
-        return op.elementwise_mul(out, factor)
+        return op.elementwise_mul(out, op.cast(ValueTensor, dtype))
     if sizes in ([], [1]) and number == int(number):
         note(op, out, [int(number)])
     return out
@@ -76,8 +75,8 @@ def empty(
     op, ShapeTensor=None, ShapeTensorList: Many = None, *, shape=(), dtype=5
 ):
     """Any numbers, here zeros."""
-    tensors = {"ShapeTensor": ShapeTensor, "ShapeTensorList": ShapeTensorList}
-    return fill_constant(op, **tensors, shape=shape, dtype=dtype)
+    tensors = None, ShapeTensor, ShapeTensorList
+    return fill_constant(op, *tensors, shape=shape, dtype=dtype)
 
 
 @row("fill")
@@ -266,12 +265,6 @@ def randint(
     return op.cast(drawn + op.constant(low, "int64"), dtype)
 
 
-@row("randperm")
-def randperm(op, *, n, dtype=3, device=None):
-    """0 to n - 1 in a drawn order."""
-    return layers.randperm(n, dtype, op.given.get("seed", 0))
-
-
 @row("sampling_id")
 def sampling_id(op, X, *, min=0.0, max=1.0):
     """For each row a column, drawn by the row's probabilities."""
@@ -301,20 +294,6 @@ def range_(op, Start, End, Step):
         for slot, x in (("Start", Start), ("End", End), ("Step", Step))
     }
     return op.append("range", ends, dtype=Start.dtype)
-
-
-@row("linspace")
-def linspace(op, Start, Stop, Num, *, dtype=5):
-    """Num numbers of equal distances."""
-    (count,) = integers(op, "Num", Num)
-    return layers.linspace(Start, Stop, count, dtype)
-
-
-@row("eye")
-def eye(op, *, num_rows, num_columns=-1, dtype=5):
-    """1 on the diagonal."""
-    columns = num_rows if num_columns == -1 else num_columns
-    return layers.eye(num_rows, columns, dtype=dtype)
 
 
 @row("diag_v2")

@@ -61,19 +61,6 @@ def hard_swish(op, X, *, threshold=6.0, scale=6.0, offset=3.0):
     return X * gate * (1.0 / scale)
 
 
-@row("softshrink", **{"lambda": 0.5})
-def softshrink(op, X, **attrs):
-    """Towards 0 by lambda; 0 inside of it."""
-    value = attrs.get("lambda", 0.5)
-    return op.shrink(X, lambd=value, bias=value)
-
-
-@row("hard_shrink", **{"lambda": None})
-def hard_shrink(op, X, *, threshold=0.5, **_):
-    """0 in [-threshold, threshold]."""
-    return op.shrink(X, lambd=threshold, bias=0.0)
-
-
 @row("pow")
 def pow(op, X, FactorTensor=None, *, factor=1.0):
     """x to the power of a number, or of a variable [1]."""
@@ -93,25 +80,12 @@ def scale(
         shifted = X if bias_after_scale or not bias else X + bias
         out = op.elementwise_mul(shifted, factor)
         return out + bias if bias_after_scale and bias else out
-    factors = {"scale": scale, "bias": bias}
-    factors["bias_after_scale"] = bias_after_scale
-    out = op.scale(X, **factors)
+    after = bias_after_scale
+    out = op.scale(X, scale=scale, bias=bias, bias_after_scale=after)
     known = op.numbers.get(X.name)
     if known is not None and bias == 0.0 and scale == 1.0:
         op.numbers[out.name] = known
     return out
-
-
-@row("clip")
-def clip(op, X, Min=None, Max=None, *, min=0.0, max=0.0):
-    """Cut to [min, max]."""
-    inputs, attrs = {"X": X}, {}
-    for slot, limit, value in (("Min", Min, min), ("Max", Max, max)):
-        if limit is None:
-            attrs[slot.lower()] = value
-        else:
-            inputs[slot] = op.reshape(limit)
-    return op.append("clip", inputs, **attrs)
 
 
 @row("prelu")

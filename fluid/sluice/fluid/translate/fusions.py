@@ -55,14 +55,10 @@ def fused_embedding_seq_pool(op, W, Ids, *, combiner="sum", padding_idx=-1):
     return op.sequence_pool(rows, pooltype="SUM")
 
 
-def _pooled(op: Op, x: Variable, pooltype: str) -> Variable:
-    return op.sequence_pool(x, pooltype=pooltype)
-
-
 @row("fusion_seqpool_concat")
 def fusion_seqpool_concat(op, X: Many, *, pooltype="SUM", axis=1):
     """sequence_pool of each, side by side."""
-    parts = [_pooled(op, x, pooltype) for x in X]
+    parts = [op.sequence_pool(x, pooltype=pooltype) for x in X]
     return op.concat(parts, axis=axis)
 
 
@@ -85,7 +81,8 @@ def fusion_seqpool_cvm_concat(
     op, X: Many, CVM, *, pooltype="SUM", axis=1, use_cvm=True
 ):
     """sequence_pool and cvm of each, side by side."""
-    parts = [cvm(op, _pooled(op, x, pooltype), CVM, use_cvm=use_cvm) for x in X]
+    pooled = (op.sequence_pool(x, pooltype=pooltype) for x in X)
+    parts = [cvm(op, x, CVM, use_cvm=use_cvm) for x in pooled]
     return op.concat(parts, axis=axis)
 
 

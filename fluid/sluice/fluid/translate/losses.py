@@ -154,13 +154,6 @@ def nll_loss(op, X, Label, Weight=None, *, ignore_index=-100, reduction="mean"):
     return {"Out": out, "Total_weight": weight}
 
 
-@row("label_smooth")
-def label_smooth(op, X, PriorDist=None, *, epsilon=0.0):
-    """(1 - epsilon) * label + epsilon * prior, 1 / classes by default."""
-    prior = None if PriorDist is None else op.reshape(PriorDist, -1)
-    return layers.label_smooth(X, prior, epsilon)
-
-
 @row("squared_l2_distance", outputs="Out sub_result")
 def squared_l2_distance(op, X, Y):
     """The squared distance of each two rows, or of all to one."""

@@ -270,12 +270,6 @@ def shape(op, Input):
     return note(op, out, sizes)
 
 
-@row("size")
-def size(op, Input):
-    """The number of elements, [1]."""
-    return op.reshape(layers.size(Input), 1)
-
-
 @row("assign", "share_data")
 def assign(op, X):
     """A copy."""
@@ -297,12 +291,6 @@ def reverse(op, X, *, axis=None, dims=None):
     ends = {"starts": -1, "ends": -(2**31), "steps": -1}
     attrs = {name: [end] * len(axes) for name, end in ends.items()}
     return op.append("slice", {"X": X}, axes=axes, **attrs)
-
-
-@row("roll")
-def roll(op, X, *, shifts, axis=(), dims=()):
-    """Elements moved along dims, the last ones to the front."""
-    return layers.roll(X, list(shifts), list(axis) or list(dims) or None)
 
 
 @row("pad")
@@ -414,16 +402,6 @@ def _integers(op: Op, tensors: Any, values: Any) -> tuple[list[Any], Variable]:
     return [n if isinstance(n, int) else None for n in found], whole
 
 
-@row("pixel_shuffle")
-def pixel_shuffle(op, X, *, upscale_factor, data_format="NCHW"):
-    """Channels as blocks of pixels."""
-    if data_format == "NCHW":
-        return layers.pixel_shuffle(X, upscale_factor)
-    X = op.transpose(X, axis=[0, 3, 1, 2])
-    out = layers.pixel_shuffle(X, upscale_factor)
-    return op.transpose(out, axis=[0, 2, 3, 1])
-
-
 @row("shuffle_channel")
 def shuffle_channel(op, X, *, group=1):
     """Channels of all groups in turn."""
@@ -436,15 +414,6 @@ def shuffle_channel(op, X, *, group=1):
     return op.reshape(parts, 0, channels, *rest)
 
 
-@row("trace")
-def trace(op, Input, *, offset=0, dim1=-2, dim2=-1, axis1=None, axis2=None):
-    """The sum of a diagonal."""
-    first = dim1 if axis1 is None else axis1
-    second = dim2 if axis2 is None else axis2
-    out = layers.trace(Input, offset, first, second)
-    return op.one(out)
-
-
 @row("diagonal")
 def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
     """A diagonal, as the last dim."""
@@ -452,15 +421,3 @@ def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
     if out.shape[-1] == 0:
         op.refuse(f"a diagonal of no element, {offset} of {Input!r}")
     return out
-
-
-@row("tril_triu")
-def tril_triu(op, X, *, lower, diagonal=0):
-    """The lower or the upper triangle."""
-    return op.trilu(X, upper=not lower, k=diagonal)
-
-
-@row("unstack", outputs="Y")
-def unstack(op, X, *, axis=0, num=0):
-    """The parts along a dim, without it."""
-    return layers.unstack(X, axis, num or None)

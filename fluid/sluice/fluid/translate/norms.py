@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .table import Op, row
-from .windows import channels_last, channels_second
+from .table import row
+from .windows import is_last
 
 
 @row("dropout", outputs="Out Mask")
@@ -29,12 +29,6 @@ def dropout(
     attrs["seed"] = seed if fix_seed else 0
     made = op.append_all("dropout", {"X": wide}, **attrs)
     return {"Out": op.cast(made["Out"], X.dtype), "Mask": made["Mask"]}
-
-
-def _last_channels(op: Op, layout: str) -> bool:
-    if layout not in ("NCHW", "NHWC", "NCDHW", "NDHWC", "AnyLayout"):
-        op.wrong(f"the layout is {layout!r}; expected NCHW or NHWC")
-    return layout in ("NHWC", "NDHWC")
 
 
 @row(
@@ -76,57 +70,17 @@ def batch_norm(
         momentum=momentum,
         epsilon=epsilon,
         is_test=frozen,
-        data_format="NHWC" if _last_channels(op, data_layout) else "NCHW",
+        data_format="NHWC" if is_last(op, data_layout) else "NCHW",
     )
     if frozen:
         made["MeanOut"], made["VarianceOut"] = Mean, Variance
     return made
 
 
-@row("layer_norm", outputs="Y Mean Variance")
-def layer_norm(
-    op, X, Scale=None, Bias=None, *, epsilon=1e-05, begin_norm_axis=1
-):
-    """Normalized over the dims from an axis on."""
-    return op.append_all(
-        "layer_norm",
-        {"X": X, "Scale": Scale, "Bias": Bias},
-        {"Mean": op_name(op, "Mean"), "Variance": op_name(op, "Variance")},
-        epsilon=epsilon,
-        begin_norm_axis=begin_norm_axis,
-    )
-
-
-def op_name(op: Op, slot: str) -> str | None:
-    """The name of an output that is optional here, if the op has it."""
-    names = op.outputs.get(slot)
-    return names[0] if names else None
-
-
-@row("group_norm", outputs="Y Mean Variance")
-def group_norm(
-    op, X, Scale=None, Bias=None, *, groups, epsilon=1e-05, data_layout="NCHW"
-):
-    """Normalized over groups of channels."""
-    last = _last_channels(op, data_layout)
-    if last:
-        X = channels_second(op, X)
-    made = op.append_all(
-        "group_norm",
-        {"X": X, "Scale": Scale, "Bias": Bias},
-        {"Mean": op_name(op, "Mean"), "Variance": op_name(op, "Variance")},
-        groups=groups,
-        epsilon=epsilon,
-    )
-    if last:
-        made["Y"] = channels_last(op, made["Y"])
-    return made
-
-
 @row("lrn")
 def lrn(op, X, *, n=5, k=2.0, alpha=0.0001, beta=0.75, data_format="NCHW"):
     """Divided by the squares of n channels; their sum is not divided by n."""
-    last = _last_channels(op, data_format)
+    last = is_last(op, data_format)
     attrs = {"n": n, "k": k, "alpha": alpha * n, "beta": beta}
     layout = "NHWC" if last else "NCHW"
     return op.lrn(X, **attrs, data_format=layout)
@@ -135,7 +89,7 @@ def lrn(op, X, *, n=5, k=2.0, alpha=0.0001, beta=0.75, data_format="NCHW"):
 @row("affine_channel")
 def affine_channel(op, X, Scale, Bias, *, data_layout="NCHW"):
     """A factor and a bias for each channel."""
-    axis = op.rank(X) - 1 if _last_channels(op, data_layout) else 1
+    axis = op.rank(X) - 1 if is_last(op, data_layout) else 1
     scaled = op.elementwise_mul(X, Scale, axis=axis)
     return op.elementwise_add(scaled, Bias, axis=axis)
 

@@ -42,27 +42,6 @@ def reduce(
     return out
 
 
-@row("mean")
-def mean(op, X):
-    """Of all elements, [1]."""
-    if reduces_rows("mean", X, {}):
-        return op.one(reduce_rows("mean", X, {}))
-    return op.one(op.mean(X))
-
-
-@row("frobenius_norm")
-def frobenius_norm(op, X, *, dim=(0,), keep_dim=False, reduce_all=False):
-    """The root of the sum of squares."""
-    return _reduced(op, "reduce_l2", X, dim, keep_dim, reduce_all)
-
-
-def _reduced(
-    op: Op, type: str, X: Variable, dim: Any, keep_dim: bool, whole: bool
-) -> Variable:
-    attrs = {"dim": [] if whole else list(dim), "keep_dim": keep_dim}
-    return op.one(op.append(type, {"X": X}, **attrs, reduce_all=whole))
-
-
 @row("p_norm")
 def p_norm(
     op, X, *, porder=2.0, axis=-1, epsilon=1e-12, keepdim=False, asvector=False
@@ -95,22 +74,6 @@ def dist(op, X, Y, *, p=2.0):
     difference = X - Y
     flat = op.reshape(difference, -1)
     return p_norm(op, flat, porder=p)
-
-
-@row("logsumexp")
-def logsumexp(
-    op,
-    X,
-    *,
-    axis=(0,),
-    dim=None,
-    keepdim=False,
-    keep_dim=False,
-    reduce_all=False,
-):
-    """The logarithm of the sum of exponentials."""
-    keep, dim = keepdim or keep_dim, axis if dim is None else dim
-    return _reduced(op, "reduce_log_sum_exp", X, dim, keep, reduce_all)
 
 
 @row("clip_by_norm")

@@ -99,27 +99,3 @@ def _interpolation(
     if mode == "nearest":
         attrs["nearest_mode"] = "round_prefer_ceil" if corners else "floor"
     return attrs
-
-
-@row("grid_sampler", outputs="Output")
-def grid_sampler(
-    op, X, Grid, *, align_corners=True, mode="bilinear", padding_mode="zeros"
-):
-    """Pixels at the places of a grid."""
-    attrs = {"padding_mode": padding_mode, "align_corners": align_corners}
-    attrs["mode"] = {"bilinear": "linear"}.get(mode, mode)
-    return op.grid_sample(X, Grid=Grid, **attrs)
-
-
-@row("affine_grid", outputs="Output")
-def affine_grid(
-    op, Theta, OutputShape=None, *, output_shape=(), align_corners=True
-):
-    """The grid of an affine map."""
-    inputs: dict[str, Any] = {"Theta": Theta}
-    attrs: dict[str, Any] = {"align_corners": align_corners}
-    if OutputShape is None:
-        attrs["size"] = list(output_shape)
-    else:
-        inputs["Size"] = op.cast(OutputShape, "int64")
-    return op.append("affine_grid", inputs, **attrs)

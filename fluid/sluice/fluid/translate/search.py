@@ -6,18 +6,8 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from .numbers import integers, known
+from .numbers import known
 from .table import Many, Op, row
-
-
-@row("gather")
-def gather(op, X, Index, Axis=None, *, axis=0, overwrite=True):
-    """Parts along a dim, in the order of the index."""
-    if Axis is not None:
-        (axis,) = integers(op, "axis", Axis)
-    if op.rank(Index) == 2:
-        Index = op.reshape(Index, -1)
-    return op.gather(X, Index=Index, axis=axis)
 
 
 @row("gather_nd")
@@ -60,12 +50,6 @@ def where_index(op, Condition):
     return op.transpose(places, axis=[1, 0])
 
 
-@row("masked_select", outputs="Y")
-def masked_select(op, X, Mask):
-    """The elements where the mask is true."""
-    return op.compress(X, Condition=op.reshape(Mask, -1), flatten=True)
-
-
 @row("multiplex")
 def multiplex(op, X: Many, Ids):
     """Row i of the variable that element i of the ids names."""
@@ -102,12 +86,6 @@ def _along_last(
             slot: op.transpose(out, axis=back) for slot, out in made.items()
         }
     return made
-
-
-@row("argsort", outputs="Out Indices")
-def argsort(op, X, *, axis=-1, descending=False):
-    """Sorted along a dim, and where each element was."""
-    return _along_last(op, X, axis, k=op.size(X, axis), largest=descending)
 
 
 @row("arg_max", "arg_min")
@@ -157,74 +135,3 @@ def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
 def increment(op, X, *, step=1.0):
     """x + step."""
     return X + op.constant(step, X.dtype)
-
-
-@row("accuracy", outputs="Accuracy Correct Total")
-def accuracy(op, Indices, Label, Out=None):
-    """The share of rows whose label is among the indices."""
-    made = op.append_all("accuracy", {"Indices": Indices, "Label": Label})
-    made["Accuracy"] = op.reshape(made["Accuracy"], 1)
-    return made
-
-
-@row("precision_recall", outputs="BatchMetrics AccumMetrics AccumStatesInfo")
-def precision_recall(
-    op,
-    Indices,
-    Labels,
-    MaxProbs=None,
-    Weights=None,
-    StatesInfo=None,
-    *,
-    class_number,
-):
-    """Precision, recall and F1 of the classes."""
-    inputs = {"Weights": Weights, "StatesInfo": StatesInfo}
-    inputs["Indices"] = op.cast(Indices, "int64")
-    inputs["Labels"] = op.cast(Labels, "int64")
-    return op.append_all("precision_recall", inputs, class_number=class_number)
-
-
-@row(
-    "chunk_eval",
-    outputs="Precision Recall F1-Score NumInferChunks NumLabelChunks "
-    "NumCorrectChunks",
-)
-def chunk_eval(
-    op,
-    Inference,
-    Label,
-    SeqLength=None,
-    *,
-    num_chunk_types,
-    chunk_scheme="IOB",
-    excluded_chunk_types=(),
-):
-    """Precision, recall and F1 of chunks, and their counts, each [1]."""
-    if Inference.lod_level:
-        Inference, SeqLength = op.dense(Inference)
-        Label, _ = op.dense(Label)
-    made = op.append_all(
-        "chunk_eval",
-        {"Inference": Inference, "Label": Label, "SeqLength": SeqLength},
-        num_chunk_types=num_chunk_types,
-        chunk_scheme=chunk_scheme,
-        excluded_chunk_types=list(excluded_chunk_types),
-    )
-    made = {slot: op.reshape(out, 1) for slot, out in made.items()}
-    return {**made, "F1-Score": made["F1Score"]}
-
-
-@row("edit_distance", outputs="Out SequenceNum")
-def edit_distance(
-    op, Hyps, Refs, HypsLength=None, RefsLength=None, *, normalized=False
-):
-    """The edits between each two sequences, and the number of sequences."""
-    if Hyps.lod_level:
-        Hyps, HypsLength = op.dense(Hyps)
-        Refs, RefsLength = op.dense(Refs)
-    lengths = {"HypsLength": HypsLength, "RefsLength": RefsLength}
-    inputs = {"Hyps": Hyps, "Refs": Refs, **lengths}
-    made = op.append_all("edit_distance", inputs, normalized=normalized)
-    made["SequenceNum"] = op.reshape(made["SequenceNum"], 1)
-    return made

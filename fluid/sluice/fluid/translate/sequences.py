@@ -53,14 +53,6 @@ def sequence_expand(op, X, Y, *, ref_level=-1):
     return op.lod_reset(out, Offsets=out.offsets)
 
 
-@row("sequence_pad", outputs="Out Length")
-def sequence_pad(op, X, PadValue, *, padded_length=-1):
-    """Rows as a dense tensor, and the lengths."""
-    longest = None if padded_length == -1 else padded_length
-    made = layers.sequence_pad(op.ragged(X), PadValue, longest)
-    return {"Out": made.out, "Length": made.length}
-
-
 @row("sequence_unpad")
 def sequence_unpad(op, X, Length):
     """The first rows of each sample."""
@@ -69,13 +61,6 @@ def sequence_unpad(op, X, Length):
     if op.rank(X) == 2:
         out = op.reshape(out, 0, 1)
     return out
-
-
-@row("sequence_slice")
-def sequence_slice(op, X, Offset, Length):
-    """A part of each sequence."""
-    offset, length = (op.cast(x, "int64") for x in (Offset, Length))
-    return op.sequence_slice(op.ragged(X), Offset=offset, Length=length)
 
 
 @row("sequence_erase")
@@ -94,13 +79,6 @@ def sequence_mask(op, X, MaxLenTensor=None, *, maxlen=-1, out_dtype=5):
         longest = op.reshape(MaxLenTensor)
         longest = op.cast(longest, X.dtype)
     return layers.sequence_mask(X, longest, out_dtype)
-
-
-@row("lod_reset")
-def lod_reset(op, X, Y=None, *, target_lod=(), append=False):
-    """The rows with the LoD of Y, with its values as offsets, or with these."""
-    op.only(append=(append, False))
-    return layers.lod_reset(X, Y, list(target_lod) or None)
 
 
 def _affine(activation: str) -> str:
@@ -247,8 +225,7 @@ def gru_unit(
     ur = _activate(op, gate_activation, ur)
     update, reset = columns(op, ur, 0, units), columns(op, ur, units, units)
     kept = reset * HiddenPrev
-    product = op.mul(kept, candidate)
-    fresh = columns(op, x, 2 * units, units) + product
+    fresh = columns(op, x, 2 * units, units) + op.mul(kept, candidate)
     fresh = _activate(op, activation, fresh)
     new, old = (HiddenPrev, fresh) if origin_mode else (fresh, HiddenPrev)
     return {
@@ -268,54 +245,6 @@ def lstm_unit(op, X, C_prev, *, forget_bias=0.0):
     cells = kept + fresh
     hidden = op.sigmoid(o) * op.tanh(cells)
     return {"H": hidden, "C": cells}
-
-
-@row("linear_chain_crf", outputs="LogLikelihood")
-def linear_chain_crf(op, Emission, Transition, Label, Length=None):
-    """The cost of each sequence's tags."""
-    inputs = {"Emission": Emission, "Transition": Transition, "Label": Label}
-    if Length is not None:
-        _padded(op, inputs, Length)
-    return op.append("linear_chain_crf", inputs)
-
-
-def _padded(op: Op, inputs: dict[str, Any], Length: Variable) -> None:
-    """Lengths [B], and labels [B, T]."""
-    inputs["Length"] = op.reshape(Length, -1)
-    label = inputs.get("Label")
-    if label is not None and op.rank(label) == 3:
-        inputs["Label"] = op.squeeze(label, axes=[2])
-
-
-@row("crf_decoding", outputs="ViterbiPath")
-def crf_decoding(op, Emission, Transition, Label=None, Length=None):
-    """The likeliest tags, or where the labels are equal to them."""
-    inputs = {"Emission": Emission, "Transition": Transition, "Label": Label}
-    if Length is not None:
-        _padded(op, inputs, Length)
-    return op.append("crf_decoding", inputs)
-
-
-@row("beam_search", outputs="selected_ids selected_scores parent_idx")
-def beam_search(
-    op,
-    pre_ids,
-    pre_scores,
-    scores,
-    ids=None,
-    *,
-    level=0,
-    beam_size,
-    end_id,
-    is_accumulated=True,
-):
-    """The best continuations of each source's beams."""
-    op.only(level=(level, 0))
-    inputs = pre_ids, pre_scores, ids, scores
-    how = {"is_accumulated": is_accumulated, "return_parent_idx": True}
-    made = layers.beam_search(*inputs, beam_size, end_id, **how)
-    slots = ("selected_ids", "selected_scores", "parent_idx")
-    return dict(zip(slots, made, strict=True))
 
 
 @row("add_position_encoding")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -96,62 +96,6 @@ def row(*types: str, outputs: str = "Out", **words: Any) -> Callable[..., Any]:
         return function
 
     return add
-
-
-@dataclass(frozen=True)
-class SluiceOp:
-    """An op of Sluice that an op of Fluid is.
-
-    Attributes:
-        op: its name, which is Fluid's if empty.
-        layer: in its place, a layer that takes the inputs in Fluid's order, and
-            the attributes by name.
-        slots, names: what Sluice calls a slot or an attribute, if not as Fluid
-            does; None for an attribute that changes nothing.
-        fixed: more attributes.
-        ragged: a slot that must have a LoD.
-        one: whether the result is [1], not [].
-        ops: the ops of Fluid, if it is not one of the declaration's name.
-        outputs: their outputs.
-    """
-
-    op: str = ""
-    layer: str = ""
-    slots: Mapping[str, str] = field(default_factory=dict)
-    names: Mapping[str, str | None] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    ragged: str = ""
-    one: bool = False
-    ops: str = ""
-    outputs: str = "Out"
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function: a stub has no other."""
-        return function
-
-    def row(
-        self,
-        slots: dict[str, tuple[bool, bool]],
-        attributes: dict[str, Any],
-        outputs: Sequence[str],
-    ) -> Row:
-        """The row of Fluid's op."""
-
-        def function(op: Op, **given: Any) -> Any:
-            if self.ragged:
-                op.ragged(given[self.ragged], self.ragged)
-            inputs = {self.slots.get(s, s): given.get(s) for s in slots}
-            attrs = {self.names.get(k, k): given[k] for k in attributes}
-            attrs.pop(None, None)
-            if self.layer:
-                layer = getattr(layers, self.layer)
-                made = layer(*inputs.values(), **attrs, **self.fixed)
-            else:
-                append = op.append if len(outputs) == 1 else op.append_all
-                made = append(self.op or op.type, inputs, **attrs, **self.fixed)
-            return op.one(made) if self.one else made
-
-        return Row(function, slots, attributes, tuple(outputs))
 
 
 class Op(Shown):

@@ -17,7 +17,7 @@ Sizes = Sequence[int]
 def is_last(op: Op, layout: str) -> bool:
     """Whether the channels are the last dim."""
     if layout not in ("NCHW", "NCDHW", "NHWC", "NDHWC", "AnyLayout"):
-        op.wrong(f"data_format is {layout!r}; expected NCHW or NHWC")
+        op.wrong(f"the layout is {layout!r}; expected NCHW or NHWC")
     return layout in ("NHWC", "NDHWC")
 
 
