@@ -16,21 +16,11 @@ def _last(op: Op, x: Variable) -> Variable:
     return op.unsqueeze(x, axes=[op.rank(x)])
 
 
-def _log(op: Op, x: Variable) -> Variable:
-    return op.log(x)
-
-
 def _nll(
     op: Op, x: Variable, label: Variable, ignored: int, axis: int, weight=None
 ) -> dict[str, Variable]:
     inputs = {"X": x, "Label": label, "Weight": weight}
     return op.append_all("nll_loss", inputs, ignore_index=ignored, axis=axis)
-
-
-def _logistic(op: Op, x: Variable, label: Variable) -> Variable:
-    """-log of the sigmoid's probabilities of labels from 0 to 1."""
-    on = op.softplus(x * -1.0)
-    return label * on + (label * -1.0 + 1.0) * op.softplus(x)
 
 
 @row("softmax_with_cross_entropy", outputs="Loss Softmax")
@@ -59,15 +49,10 @@ def _of_probabilities(
 ) -> dict[str, Variable]:
     """The cross entropy of what is a softmax already."""
     if soft:
-        # 0 * log 0 is 0; the logarithm of the 1 beside it has no gradient.
-        none = Label == 0.0
-        ones = op.constant_like(X, 1.0)
-        given = {"Condition": none, "X": ones, "Y": X}
-        products = Label * _log(op, op.append("where", given)) * -1.0
-        over = {"dim": [axis], "keep_dim": True}
-        loss = op.reduce_sum(products, **over)
+        terms = op.xlogy(Label, X)
+        loss = op.reduce_sum(terms, dim=[axis], keep_dim=True) * -1.0
         return {"Loss": loss, "Softmax": X}
-    loss = _nll(op, _log(op, X), Label, ignored, axis)["Loss"]
+    loss = _nll(op, op.log(X), Label, ignored, axis)["Loss"]
     return {"Loss": loss, "Softmax": X}
 
 
@@ -88,7 +73,7 @@ def cross_entropy2(op, X, Label, *, ignore_index=-100):
     label = _last(op, Label) if op.rank(Label) < op.rank(X) else Label
     made = _nll(op, X, label, ignore_index, -1)
     picked = made["Loss"] * -1.0
-    loss = _log(op, (made["LabelWeight"] * -1.0 + 1.0) + picked) * -1.0
+    loss = op.log((made["LabelWeight"] * -1.0 + 1.0) + picked) * -1.0
     if label is not Label:
         loss = op.squeeze(loss, axes=[-1])
     return {"Y": loss, "MatchX": picked}
@@ -178,15 +163,13 @@ def teacher_student_sigmoid_loss(
     def below(limit: float) -> Variable:
         return op.cast(Label < limit, X.dtype)
 
-    def cost(label: Variable) -> Variable:
-        return _logistic(op, X, label)
-
     no_score, negative = below(-1.0), below(0.0)
     low = below(1.0)
     score = (low * -1.0 + 1.0) * -1.0 + Label  # without the click's 1
     clicked = (negative - no_score) + (low * -1.0 + 1.0)
     scored = negative * -1.0 + 1.0
-    return cost(clicked) + scored * cost(score)
+    cost = layers.logistic_loss(X, clicked)
+    return cost + scored * layers.logistic_loss(X, score)
 
 
 @row("sigmoid_focal_loss")

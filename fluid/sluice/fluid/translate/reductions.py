@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import layers
 from ...framework import Variable
 from ...layers.sequence import reduce_rows, reduces_rows
 from .contraction import among
@@ -32,8 +33,8 @@ def reduce(
         reduce_all = True
     if in_dtype not in (-1, None):
         X = op.cast(X, in_dtype)
-    attrs = {"dim": [] if reduce_all else dims, "keep_dim": keep_dim}
-    attrs["reduce_all"] = reduce_all
+    attrs = {"keep_dim": keep_dim, "reduce_all": reduce_all}
+    attrs["dim"] = [] if reduce_all else dims
     if reduces_rows(op.type, X, attrs):
         return op.one(reduce_rows(op.type, X, attrs))
     out = op.one(op.append(op.type, {"X": X}, **attrs))
@@ -47,33 +48,14 @@ def p_norm(
     op, X, *, porder=2.0, axis=-1, epsilon=1e-12, keepdim=False, asvector=False
 ):
     """The p-norm along a dim, or of all elements."""
-    attrs: dict[str, Any] = {"dim": [axis], "keep_dim": keepdim}
-    if asvector:
-        attrs.update(dim=[], reduce_all=True)
-    size = op.abs(X)
-    if porder in (1, 2):
-        out = op.append(f"reduce_l{int(porder)}", {"X": X}, **attrs)
-    elif porder == float("inf"):
-        out = op.reduce_max(size, **attrs)
-    elif porder == float("-inf"):
-        out = op.reduce_min(size, **attrs)
-    elif porder == 0:
-        there = op.not_equal(X, op.constant(0, X.dtype))
-        count = op.append("cast", {"X": there}, dtype=X.dtype)
-        out = op.reduce_sum(count, **attrs)
-    else:
-        power = size ** op.constant(porder, X.dtype)
-        out = op.reduce_sum(power, **attrs)
-        out = out ** op.constant(1.0 / porder, X.dtype)
-    return op.one(out)
+    along = None if asvector else axis
+    return op.one(layers.norm(X, porder, along, keepdim))
 
 
 @row("dist")
 def dist(op, X, Y, *, p=2.0):
     """The p-norm of the difference."""
-    difference = X - Y
-    flat = op.reshape(difference, -1)
-    return p_norm(op, flat, porder=p)
+    return op.one(layers.norm(X - Y, p))
 
 
 @row("clip_by_norm")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import layers
-from ...framework import Variable
+from ...layers.helpers import move_axis
 from .numbers import known
-from .table import Many, Op, row
+from .table import Many, row
 
 
 @row("gather_nd")
 def gather_nd(op, X, Index):
     """Parts at places; an index of no column is the whole of X."""
     if op.shape(Index)[-1] != 0:
-        out = op.gather_nd(X, Index=Index)
-        return op.one(out)
+        return op.one(op.gather_nd(X, Index=Index))
     sizes = [op.size(Index, k) for k in range(op.rank(Index) - 1)]
     axes = list(range(len(sizes)))
     wide = op.unsqueeze(X, axes=axes)
@@ -46,8 +43,7 @@ def scatter_nd_add(op, X, Index, Updates):
 @row("where_index")
 def where_index(op, Condition):
     """The places of what is true, a row each."""
-    places = op.nonzero(Condition)
-    return op.transpose(places, axis=[1, 0])
+    return op.transpose(op.nonzero(Condition), axis=[1, 0])
 
 
 @row("multiplex")
@@ -63,37 +59,22 @@ def top_k(op, X, K=None, *, k=1, axis=-1, largest=True, sorted=True):
     """The largest elements along a dim, and their places."""
     if K is not None:
         (k,) = known(op, K) or [None]
-    if not isinstance(k, int):  # the first of the rows, if there are several
-        K = op.slice(op.cast(op.reshape(K, -1), "int64"), 0, 0, 1)
-        return _along_last(op, X, axis, K, largest=largest, sorted=sorted)
-    return _along_last(op, X, axis, k=k, largest=largest, sorted=sorted)
-
-
-def _along_last(
-    op: Op, X: Variable, axis: int, K: Variable | None = None, **attrs: Any
-) -> Any:
-    """top_k along any dim."""
-    rank = op.rank(X)
-    axis %= rank
-    order = [*(i for i in range(rank) if i != axis), axis]
-    moved = axis != rank - 1
-    if moved:
-        X = op.transpose(X, axis=order)
-    made = op.append_all("top_k", {"X": X, "K": K}, **attrs)
-    if moved:
-        back = [order.index(i) for i in range(rank)]
-        made = {
-            slot: op.transpose(out, axis=back) for slot, out in made.items()
-        }
-    return made
+    inputs, attrs = {}, {"largest": largest, "sorted": sorted}
+    if isinstance(k, int):
+        attrs["k"] = k
+    else:  # the first of the rows, if there are several
+        inputs["K"] = op.slice(op.cast(op.reshape(K, -1), "int64"), 0, 0, 1)
+    axis %= op.rank(X)
+    inputs["X"] = move_axis(X, axis, -1)
+    made = op.append_all("top_k", inputs, **attrs)
+    return {slot: move_axis(out, -1, axis) for slot, out in made.items()}
 
 
 @row("arg_max", "arg_min")
 def arg_max(op, X, *, axis=-1, keepdims=False, flatten=False, dtype=3):
     """The place of the first largest, or smallest, element along a dim."""
     attrs = {"axis": axis, "keepdims": keepdims, "flatten": flatten}
-    out = op.append(op.type, {"X": X}, **attrs)
-    out = op.one(out)
+    out = op.one(op.append(op.type, {"X": X}, **attrs))
     return op.cast(out, "int64" if dtype == -1 else dtype)
 
 
