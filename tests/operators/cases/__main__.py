@@ -12,9 +12,12 @@ sys.path[0] = sys.path[0].rpartition("/")[0]
 
 import importlib  # noqa: E402
 import json  # noqa: E402
+import os  # noqa: E402
 import pathlib  # noqa: E402
 import traceback  # noqa: E402
 import warnings  # noqa: E402
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side
 
 import numpy as np  # noqa: E402
 

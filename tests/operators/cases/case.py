@@ -123,10 +123,11 @@ def with_grads(examples, reference):
     return grads
 
 
-def moves(op, examples, argument="X", slack=1, fill=None):
+def moves(op, examples, argument="X", slack=1, fill=None, forward=()):
     """Like `case`, for an op that moves elements of an input to Out, which has
-    zeros besides, and for its gradient, with this slack. `fill` is the attribute
-    with another number than zero."""
+    zeros besides, and for its gradient, with this slack. `fill` is the parameter
+    of the reference with other numbers than zero, and `forward` are attributes
+    that the gradient op does not have."""
 
     def add(reference):
         case(op, examples)(reference)
@@ -144,7 +145,11 @@ def moves(op, examples, argument="X", slack=1, fill=None):
             )
             return {f"{argument}@GRAD": sums[1:].reshape(x.shape)}
 
-        case(f"{op}_grad", with_grads(examples, reference), slack)(grad)
+        def grads(make):
+            for example in with_grads(examples, reference)(make):
+                yield {k: v for k, v in example.items() if k not in forward}
+
+        case(f"{op}_grad", grads, slack)(grad)
         return reference
 
     return add
@@ -187,6 +192,9 @@ class Maker:
         """Integers from `low` to `high`, as `dtype`."""
         count = int(np.prod(dims))
         return Tensor(self._integers(count, low, high).reshape(dims), dtype)
+
+    def integer(self, low, high):
+        return int(self._integers(1, low, high)[0])
 
     def _integers(self, count, low, high):
         states = self._states(count)
