@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -84,66 +83,3 @@ TEST(ArgBest, InfersWhatIsKnown) {
 
 }  // namespace
 }  // namespace sluice
-
-// The cases with which the harness tests every kernel of the ops.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> Examples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const auto& [dims, axis] :
-       std::vector<std::pair<DDim, int64_t>>{{{7}, 0},
-                                             {{5, 9}, 1},
-                                             {{2, 3, 11}, 1},
-                                             {{1, 1}, -1},
-                                             {{0, 5}, 1},
-                                             {{5, 0, 3}, 0},
-                                             {{3, 200}, -1},
-                                             {{131, 67}, 0},
-                                             {{401, 203}, 1}}) {
-    examples.push_back({{{"X", make.Values(dims)}},
-                        {{"axis", axis},
-                         {"keepdims", examples.size() % 2 == 1},
-                         {"select_last_index", examples.size() % 3 == 2}}});
-  }
-  examples.push_back({{{"X", make.Values({3, 5})}}, {{"flatten", true}}});
-  return examples;
-}
-
-template <bool kLargest>
-Arrays Reference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  const bool keep = GetAttr<bool>(op, "keepdims");
-  const bool last = GetAttr<bool>(op, "select_last_index");
-  DDim dims = x.dims, out_dims;
-  auto axis = GetAttr<int64_t>(op, "axis");
-  if (GetAttr<bool>(op, "flatten")) {
-    dims = DDim{x.dims.numel()};
-    axis = 0;
-  }
-  const auto at = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
-  for (int i = 0; i < dims.rank(); ++i) {
-    if (i != at || keep)
-      out_dims.InsertDim(out_dims.rank(), i == at ? 1 : dims[i]);
-  }
-  Array out(out_dims);
-  const int64_t inner = dims.Product(at + 1, dims.rank());
-  for (int64_t line = 0; line < out_dims.numel(); ++line) {
-    const int64_t first = line / inner * dims[at] * inner + line % inner;
-    int64_t best = 0;
-    for (int64_t i = 1; i < dims[at]; ++i) {
-      const double a = x.values[static_cast<size_t>(first + i * inner)];
-      const double b = x.values[static_cast<size_t>(first + best * inner)];
-      if (kLargest ? a > b : a < b) best = i;
-      if (a == b && last) best = i;
-    }
-    out.values[static_cast<size_t>(line)] = static_cast<double>(best);
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(arg_max, Examples, Reference<true>);
-REGISTER_OP_CASE(arg_min, Examples, Reference<false>);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,9 +1,6 @@
-#include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -46,48 +43,3 @@ TEST(TopKTest, MayBeOfNoElementsOrOfANumber) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> TopKExamples(ExampleMaker& make) {
-  const auto example = [&](const DDim& dims, int64_t k, bool largest) {
-    return OpExample{{{"X", make.Values(dims)}},
-                     {{"k", k}, {"largest", largest}}};
-  };
-  return {example({7}, 3, true),         example({5, 9}, 1, false),
-          example({2, 3, 11}, 4, true),  example({1, 1}, 1, false),
-          example({0, 5}, 2, true),      example({2, 0, 3}, 1, false),
-          example({3, 33}, 33, true),    example({3, 40}, 40, false),
-          example({401, 203}, 1, false), example({401, 203}, 5, true)};
-}
-
-Arrays TopKReference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  const auto k = GetAttr<int64_t>(op, "k");
-  const bool largest = GetAttr<bool>(op, "largest");
-  DDim dims = x.dims;
-  const int64_t n = dims[dims.rank() - 1];
-  dims[dims.rank() - 1] = k;
-  Array out(dims);
-  Array indices(dims);
-  for (int64_t row = 0; row < out.dims.numel() / k; ++row) {
-    std::vector<int64_t> order(n);
-    std::iota(order.begin(), order.end(), 0);
-    const double* values = x.values.data() + row * n;
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      return largest ? values[a] > values[b] : values[a] < values[b];
-    });
-    for (int64_t i = 0; i < k; ++i) {
-      out.values[row * k + i] = values[order[i]];
-      indices.values[row * k + i] = static_cast<double>(order[i]);
-    }
-  }
-  return {{"Out", out}, {"Indices", indices}};
-}
-
-REGISTER_OP_CASE(top_k, TopKExamples, TopKReference);
-
-}  // namespace
-}  // namespace sluice::testing
