@@ -1,11 +1,9 @@
-#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -144,72 +142,3 @@ TEST(ManhattanDistanceGrad, OneGradientAlone) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> DistanceExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  const int64_t sizes[][3] = {{3, 5, 7},  {1, 1, 1},  {2, 3, 16},  {5, 1, 9},
-                              {1, 6, 33}, {4, 4, 0},  {0, 3, 2},   {3, 0, 2},
-                              {0, 0, 0},  {17, 9, 1}, {67, 71, 35}};
-  for (const auto& [n, m, p] : sizes) {
-    examples.push_back(
-        {{{"X", make.Values({n, p})}, {"Y", make.Values({m, p})}}, {}});
-  }
-  return examples;
-}
-
-Arrays DistanceReference(const Arrays& in, const OpDesc&) {
-  const Array& x = in.at("X");
-  const Array& y = in.at("Y");
-  Array out({x.dims[0], y.dims[0]});
-  for (int64_t k = 0; k < x.dims[1]; ++k) {
-    for (int64_t i = 0; i < x.dims[0]; ++i) {
-      for (int64_t j = 0; j < y.dims[0]; ++j) {
-        out(i, j) += std::max(x(i, k) - y(j, k), y(j, k) - x(i, k));
-      }
-    }
-  }
-  return {{"Out", out}};
-}
-
-std::vector<OpExample> DistanceGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = DistanceExamples(make);
-  for (OpExample& example : examples) {
-    const int64_t n = example.inputs[0].second.dims()[0];
-    const int64_t m = example.inputs[1].second.dims()[0];
-    example.inputs.emplace_back("Out@GRAD", make.Values({n, m}));
-  }
-  return examples;
-}
-
-Arrays DistanceGradReference(const Arrays& in, const OpDesc&) {
-  const Array& x = in.at("X");
-  const Array& y = in.at("Y");
-  const Array& grad = in.at("Out@GRAD");
-  Array x_grad(x.dims);
-  Array y_grad(y.dims);
-  for (int64_t k = 0; k < x.dims[1]; ++k) {
-    for (int64_t i = 0; i < x.dims[0]; ++i) {
-      for (int64_t j = 0; j < y.dims[0]; ++j) {
-        if (x(i, k) == y(j, k)) continue;
-        const bool above = x(i, k) > y(j, k);
-        x_grad(i, k) += above ? grad(i, j) : -grad(i, j);
-        y_grad(j, k) += above ? -grad(i, j) : grad(i, j);
-      }
-    }
-  }
-  return {{"X@GRAD", x_grad}, {"Y@GRAD", y_grad}};
-}
-
-// Sums of up to 71 numbers need a larger tolerance.
-REGISTER_OP_CASE(manhattan_distance, DistanceExamples, DistanceReference, 4);
-REGISTER_OP_CASE(manhattan_distance_grad,
-                 DistanceGradExamples,
-                 DistanceGradReference,
-                 16);
-
-}  // namespace
-}  // namespace sluice::testing
