@@ -1,11 +1,8 @@
-#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
-#include "tests/operators/sequence/mask_examples.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -141,67 +138,3 @@ TEST(AverageEmbeddingMaskGrad, SharesOutAmongThePixelsOfEachMask) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> AverageGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = MaskExamples(make);
-  for (OpExample& example : examples) {
-    const auto& mask = example.inputs[1].second.dims();
-    example.inputs.emplace_back(
-        "Out@GRAD",
-        make.Values({mask[0], mask[1], example.inputs[0].second.dims()[3]}));
-  }
-  return examples;
-}
-
-Arrays AverageReference(const Arrays& in, const OpDesc&) {
-  const Array& image = in.at("Embedding");
-  const Array& mask = in.at("Mask");
-  Array mean({mask.dims[0], mask.dims[1], image.dims[3]});
-  Array count({mask.dims[0], mask.dims[1]});
-  for (size_t i = 0; i < count.values.size(); ++i) {
-    const auto at = count.IndexOf(static_cast<int64_t>(i));
-    const int64_t b = at[0], m = at[1];
-    for (int64_t x = 0; x < image.dims[1]; ++x) {
-      for (int64_t y = 0; y < image.dims[2]; ++y) {
-        const auto place = static_cast<double>(y);
-        if (place < mask(b, m, x, 0) || place >= mask(b, m, x, 1)) continue;
-        count(b, m) += 1;
-        for (int64_t n = 0; n < image.dims[3]; ++n) {
-          mean(b, m, n) += image(b, x, y, n);
-        }
-      }
-    }
-    for (int64_t n = 0; n < image.dims[3]; ++n) {
-      mean(b, m, n) /= std::max(1.0, count(b, m));
-    }
-  }
-  return {{"Out", mean}, {"Count", count}};
-}
-
-// Masks one by one: each spreads its gradient over its pixels.
-Arrays AverageGradReference(const Arrays& in, const OpDesc&) {
-  const Array& mask = in.at("Mask");
-  Array grad(in.at("Embedding").dims);
-  ForEachMask(mask, grad.dims, [&](int64_t b, int64_t m, const Pixels& pixels) {
-    for (const auto& [x, y] : pixels) {
-      for (int64_t n = 0; n < grad.dims[3]; ++n) {
-        grad(b, x, y, n) +=
-            in.at("Out@GRAD")(b, m, n) / static_cast<double>(pixels.size());
-      }
-    }
-  });
-  return {{"Embedding@GRAD", grad}};
-}
-
-REGISTER_OP_CASE(average_embedding_mask, MaskExamples, AverageReference, 4);
-REGISTER_OP_CASE(average_embedding_mask_grad,
-                 AverageGradExamples,
-                 AverageGradReference,
-                 4);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -3,8 +3,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
-#include "tests/operators/sequence/crf_paths.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -129,42 +127,3 @@ TEST(CrfDecoding, InfersUnknownShapes) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> DecodingExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = CrfSequences(make, true);
-  const size_t count = examples.size();
-  for (size_t i = 0; i < count; ++i) {
-    examples.push_back(examples[i]);
-    examples[i].inputs.pop_back();
-  }
-  return examples;
-}
-
-Arrays DecodingReference(const Arrays& in, const OpDesc&) {
-  const DDim& dims = in.at("Emission").dims;
-  Array out({dims[0], dims[1]});
-  for (int64_t b = 0; b < dims[0]; ++b) {
-    CrfPath best;
-    double best_score = 0;
-    ForEachCrfPath(in, b, [&](const CrfPath& path, double score) {
-      if (!best.empty() && score <= best_score) return;
-      best = path;
-      best_score = score;
-    });
-    for (size_t t = 0; t < best.size(); ++t) {
-      const bool compare = in.count("Label") > 0;
-      const auto tag = static_cast<double>(best[t]);
-      out(b, t) = !compare ? tag : in.at("Label")(b, t) == tag ? 1.0 : 0.0;
-    }
-  }
-  return {{"ViterbiPath", out}};
-}
-
-REGISTER_OP_CASE(crf_decoding, DecodingExamples, DecodingReference);
-
-}  // namespace
-}  // namespace sluice::testing

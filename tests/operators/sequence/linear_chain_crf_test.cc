@@ -3,8 +3,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
-#include "tests/operators/sequence/crf_paths.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -112,69 +110,3 @@ TEST(LinearChainCrfGrad, IsZeroPastTheLength) {
 
 }  // namespace
 }  // namespace sluice
-
-// The cases with which the harness tests every kernel of the ops.
-namespace sluice::testing {
-namespace {
-
-double LogZ(const Arrays& in, int64_t b) {
-  double largest = -HUGE_VAL, sum = 0;
-  ForEachCrfPath(in, b, [&](const CrfPath&, double score) {
-    largest = std::max(largest, score);
-  });
-  ForEachCrfPath(in, b, [&](const CrfPath&, double score) {
-    sum += std::exp(score - largest);
-  });
-  return largest + std::log(sum);
-}
-
-Arrays CrfReference(const Arrays& in, const OpDesc&) {
-  const int64_t batch = in.at("Emission").dims[0];
-  Array cost({batch, 1});
-  for (int64_t b = 0; b < batch; ++b) {
-    cost(b, 0) = LogZ(in, b) - CrfPathScore(in, b, CrfLabels(in, b));
-  }
-  return {{"LogLikelihood", cost}};
-}
-
-std::vector<OpExample> CrfExamples(ExampleMaker& make) {
-  return CrfSequences(make);
-}
-
-std::vector<OpExample> CrfGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = CrfExamples(make);
-  for (OpExample& example : examples) {
-    example.inputs.emplace_back(
-        "LogLikelihood@GRAD",
-        make.Values({example.inputs[0].second.dims()[0], 1}));
-  }
-  return examples;
-}
-
-// Each path counts by its probability; the correct one is subtracted.
-Arrays CrfGradReference(const Arrays& in, const OpDesc&) {
-  Array emission(in.at("Emission").dims), transition(in.at("Transition").dims);
-  for (int64_t b = 0; b < emission.dims[0]; ++b) {
-    const double log_z = LogZ(in, b);
-    const auto count = [&](const CrfPath& path, double weight) {
-      weight *= in.at("LogLikelihood@GRAD")(b, 0);
-      transition(0, path[0]) += weight;
-      transition(1, path.back()) += weight;
-      for (size_t t = 0; t < path.size(); ++t) {
-        emission(b, t, path[t]) += weight;
-        if (t > 0) transition(2 + path[t - 1], path[t]) += weight;
-      }
-    };
-    ForEachCrfPath(in, b, [&](const CrfPath& path, double score) {
-      count(path, std::exp(score - log_z));
-    });
-    count(CrfLabels(in, b), -1);
-  }
-  return {{"Emission@GRAD", emission}, {"Transition@GRAD", transition}};
-}
-
-REGISTER_OP_CASE(linear_chain_crf, CrfExamples, CrfReference, 4);
-REGISTER_OP_CASE(linear_chain_crf_grad, CrfGradExamples, CrfGradReference, 8);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -23,7 +23,7 @@ CASES: dict[str, list[Any]] = {}
 
 # Ops that PyTorch lacks, and the places where they are tested instead.
 NO_COUNTERPART = {
-    "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
+    "crf_decoding": "all paths are tried in tests/operators/cases/sequence.py",
     **dict.fromkeys(
         (
             "barrier",
@@ -42,7 +42,7 @@ NO_COUNTERPART = {
     ),
     **dict.fromkeys(
         ("auc", "chunk_eval", "edit_distance", "precision_recall"),
-        "a metric; tests/operators/metric has its formula",
+        "a metric; tests/operators/cases/metric.py has its formula",
     ),
     **dict.fromkeys(
         (
@@ -70,7 +70,7 @@ NO_COUNTERPART = {
             "sequence_unpad",
             "sequence_unpad_as",
         ),
-        "torch has no offsets; tests/operators/ragged has its formula",
+        "torch has no offsets; tests/operators/cases has its formula",
     ),
     **dict.fromkeys(
         ("array_read", "array_write"),
@@ -80,7 +80,7 @@ NO_COUNTERPART = {
     "pairwise_sum": "torch's order of sums is its own; "
     "tests/operators/collective has its formula",
     "bitcast": "tests/operators/conversion/bitcast_test.cc has all dtypes",
-    "compress": "tests/operators/search/late_shapes_test.cc has its formula",
+    "compress": "tests/operators/cases/search.py has its formula",
     "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
     "has its formula",
     **dict.fromkeys(
@@ -92,9 +92,9 @@ NO_COUNTERPART = {
         "torch coalesces in its own order; tests/operators/cases has the formula",
     ),
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
-    "linear_attention": "tests/operators/recurrent has its formula",
-    "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
-    "non_max_suppression": "tests/operators/search/late_shapes_test.cc has its "
+    "linear_attention": "tests/operators/cases/recurrent.py has its formula",
+    "linear_chain_crf": "all paths are summed in tests/operators/cases/sequence.py",
+    "non_max_suppression": "tests/operators/cases/search.py has its "
     "formula; it is an op of torchvision",
     "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
     "without a zero; tests/operators has its formula",
@@ -120,7 +120,7 @@ NO_COUNTERPART = {
         ),
         "tests/python/optimizers compares 100 steps with PyTorch's",
     ),
-    "unique": "tests/operators/search/late_shapes_test.cc has its formula; "
+    "unique": "tests/operators/cases/search.py has its formula; "
     "torch has no indices of the first ones",
     "truncated_gaussian_random": "own numbers; "
     "tests/operators/random/random_reference.h",
