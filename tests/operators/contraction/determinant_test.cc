@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -72,89 +71,3 @@ TEST(Determinant, InfersWhatIsKnown) {
 
 }  // namespace
 }  // namespace sluice
-
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> DeterminantExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const DDim& x : {DDim{3, 3}, DDim{2, 1, 4, 4}, DDim{1, 1}, DDim{5, 2, 2},
-                        DDim{0, 3, 3}, DDim{2, 0, 0}, DDim{301, 6, 6}}) {
-    examples.push_back({{{"X", make.Values(x)}}, {}});
-  }
-  return examples;
-}
-
-std::vector<OpExample> DeterminantGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = DeterminantExamples(make);
-  for (OpExample& example : examples) {
-    const DDim x = example.inputs[0].second.dims();
-    example.inputs.emplace_back("Out@GRAD",
-                                make.Values(x.Subshape(0, x.rank() - 2)));
-  }
-  return examples;
-}
-
-// Laplace's expansion along the first of these rows.
-double Laplace(const double* x,
-               int64_t n,
-               const std::vector<int64_t>& rows,
-               const std::vector<int64_t>& columns) {
-  if (rows.empty()) return 1;
-  const std::vector<int64_t> others(rows.begin() + 1, rows.end());
-  double sum = 0;
-  for (size_t j = 0; j < columns.size(); ++j) {
-    std::vector<int64_t> left = columns;
-    left.erase(left.begin() + static_cast<int64_t>(j));
-    const double minor =
-        x[rows[0] * n + columns[j]] * Laplace(x, n, others, left);
-    sum += j % 2 == 0 ? minor : -minor;
-  }
-  return sum;
-}
-
-// The numbers 0 to n - 1 except `but`.
-std::vector<int64_t> Others(int64_t n, int64_t but) {
-  std::vector<int64_t> all;
-  for (int64_t i = 0; i < n; ++i) {
-    if (i != but) all.push_back(i);
-  }
-  return all;
-}
-
-Arrays DeterminantReference(const Arrays& in, const OpDesc& /*op*/) {
-  const Array& x = in.at("X");
-  const int64_t n = x.dims[x.dims.rank() - 1];
-  Array out(x.dims.Subshape(0, x.dims.rank() - 2));
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    out.values[i] =
-        Laplace(x.values.data() + i * n * n, n, Others(n, -1), Others(n, -1));
-  }
-  return {{"Out", out}};
-}
-
-Arrays DeterminantGradReference(const Arrays& in, const OpDesc& /*op*/) {
-  const Array& x = in.at("X");
-  const int64_t n = x.dims[x.dims.rank() - 1];
-  Array x_grad(x.dims);
-  for (size_t i = 0; i < x_grad.values.size(); ++i) {
-    const size_t matrix = i / (n * n);
-    const auto row = static_cast<int64_t>(i) / n % n;
-    const auto column = static_cast<int64_t>(i) % n;
-    const double minor = Laplace(x.values.data() + matrix * n * n, n,
-                                 Others(n, row), Others(n, column));
-    x_grad.values[i] = in.at("Out@GRAD").values[matrix] *
-                       ((row + column) % 2 == 0 ? minor : -minor);
-  }
-  return {{"X@GRAD", x_grad}};
-}
-
-// Sums cancel, so the tolerance is larger.
-REGISTER_OP_CASE(determinant, DeterminantExamples, DeterminantReference, 100);
-REGISTER_OP_CASE(determinant_grad,
-                 DeterminantGradExamples,
-                 DeterminantGradReference,
-                 100);
-
-}  // namespace
-}  // namespace sluice::testing

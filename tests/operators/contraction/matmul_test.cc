@@ -1,8 +1,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/operators/contraction/matmul_reference.h"
-#include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/cuda_device.h"
 #include <gtest/gtest.h>
@@ -65,89 +63,3 @@ TEST(Matmul, AHintChoosesTheProductOnCUDA) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-OpExample Example(ExampleMaker& make, const MatmulCase& c, double alpha = 1) {
-  return {{{"X", make.Values(c.x)}, {"Y", make.Values(c.y)}},
-          {{"transpose_X", c.transpose_x},
-           {"transpose_Y", c.transpose_y},
-           {"alpha", alpha}}};
-}
-
-std::vector<OpExample> MatmulExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (int form = 0; form < 4; ++form) {
-    const bool tx = form % 2 == 1, ty = form / 2 == 1;
-    const auto add = [&](std::vector<int64_t> x, std::vector<int64_t> y) {
-      if (tx) std::swap(x.back(), x[x.size() - 2]);
-      if (ty) std::swap(y.back(), y[y.size() - 2]);
-      examples.push_back(
-          Example(make, {DDim(x), DDim(y), tx, ty}, form == 0 ? 1 : 0.5));
-    };
-    add({3, 5}, {5, 7});
-    add({1, 1}, {1, 1});
-    add({4, 0}, {0, 3});
-    add({0, 2}, {2, 3});
-    add({5, 2, 3}, {3, 4});
-    add({2, 3}, {3, 3, 4});
-    add({2, 1, 3, 2}, {1, 3, 2, 2});
-    add({2, 3, 3, 2}, {2, 3, 2, 3});
-    add({0, 2, 3}, {1, 3, 2});
-    add({67, 129}, {129, 83});
-    add({3, 33, 31}, {3, 31, 37});
-  }
-  examples.push_back(Example(make, {{5}, {5}}));
-  examples.push_back(Example(make, {{5}, {3}, true, true}));
-  examples.push_back(Example(make, {{5}, {2, 5, 3}}));
-  examples.push_back(Example(make, {{2, 3, 5}, {5}}));
-  examples.push_back(Example(make, {{5}, {2, 1, 3}, true}));
-  return examples;
-}
-
-MatmulCase CaseOf(const Arrays& in, const OpDesc& op) {
-  return {in.at("X").dims, in.at("Y").dims, GetAttr<bool>(op, "transpose_X"),
-          GetAttr<bool>(op, "transpose_Y")};
-}
-
-Array Scaled(Array array, const OpDesc& op) {
-  for (double& value : array.values) {
-    value *= GetAttr<double>(op, "alpha");
-  }
-  return array;
-}
-
-std::vector<OpExample> MatmulGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = MatmulExamples(make);
-  for (OpExample& example : examples) {
-    const MatmulCase c =
-        CaseOf(InputArrays(example), DescribeExample("matmul", example));
-    example.inputs.emplace_back("Out@GRAD", make.Values(MatmulOutDims(c)));
-  }
-  return examples;
-}
-
-Arrays MatmulReference(const Arrays& in, const OpDesc& op) {
-  return {
-      {"Out", Scaled(MatmulOut(CaseOf(in, op), in.at("X"), in.at("Y")), op)}};
-}
-Arrays MatmulGradXReference(const Arrays& in, const OpDesc& op) {
-  return {
-      {"X@GRAD",
-       Scaled(MatmulXGrad(CaseOf(in, op), in.at("Out@GRAD"), in.at("Y")), op)}};
-}
-Arrays MatmulGradYReference(const Arrays& in, const OpDesc& op) {
-  return {
-      {"Y@GRAD",
-       Scaled(MatmulYGrad(CaseOf(in, op), in.at("Out@GRAD"), in.at("X")), op)}};
-}
-
-// Up to 258 terms.
-REGISTER_OP_CASE(matmul, MatmulExamples, MatmulReference, 16);
-REGISTER_OP_CASE(matmul_grad_x, MatmulGradExamples, MatmulGradXReference, 16);
-REGISTER_OP_CASE(matmul_grad_y, MatmulGradExamples, MatmulGradYReference, 16);
-
-}  // namespace
-}  // namespace sluice::testing
