@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -66,62 +65,3 @@ TEST(BiasAddGrad, SumsOverEachChannel) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> BiasAddExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const char* format : {"NCHW", "NHWC"}) {
-    const bool nchw = format[1] == 'C';
-    for (const DDim& dims : {DDim{2, 3, 5, 7},
-                             {3, 1},
-                             {0, 4, 2},
-                             {2, 5, 0},
-                             {1, 1, 3, 1, 2},
-                             {17, 9, 31, 29}}) {
-      const int64_t channels = nchw ? dims[1] : dims[dims.rank() - 1];
-      examples.push_back(
-          {{{"X", make.Values(dims)}, {"Bias", make.Values({channels})}},
-           {{"data_format", std::string(format)}}});
-    }
-  }
-  return examples;
-}
-
-Arrays BiasAddReference(const Arrays& in, const OpDesc& op) {
-  const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
-  Array out = in.at("X");
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    const auto index = out.IndexOf(static_cast<int64_t>(i));
-    out.values[i] += in.at("Bias")(nchw ? index[1] : index.back());
-  }
-  return {{"Out", out}};
-}
-
-std::vector<OpExample> BiasAddGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = BiasAddExamples(make);
-  for (OpExample& example : examples) {
-    const DDim dims = example.inputs[0].second.dims();
-    example.inputs = {{"Out@GRAD", make.Values(dims)}};
-  }
-  return examples;
-}
-
-Arrays BiasAddGradReference(const Arrays& in, const OpDesc& op) {
-  const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
-  const Array& grad = in.at("Out@GRAD");
-  Array bias(DDim{grad.dims[nchw ? 1 : grad.dims.rank() - 1]});
-  for (size_t i = 0; i < grad.values.size(); ++i) {
-    const auto index = grad.IndexOf(static_cast<int64_t>(i));
-    bias(nchw ? index[1] : index.back()) += grad.values[i];
-  }
-  return {{"X@GRAD", grad}, {"Bias@GRAD", bias}};
-}
-
-REGISTER_OP_CASE(bias_add, BiasAddExamples, BiasAddReference);
-REGISTER_OP_CASE(bias_add_grad, BiasAddGradExamples, BiasAddGradReference, 4);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,7 +1,4 @@
-#include <vector>
-
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -39,34 +36,3 @@ TEST(Sum, IsTheFrameworksSum) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> SumExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const DDim& dims : {DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
-    OpExample example;
-    for (int i = 0; i < 3; ++i) {
-      example.inputs.emplace_back("X", make.Values(dims));
-      examples.push_back(example);
-    }
-  }
-  return examples;
-}
-
-Arrays SumReference(const Arrays& in, const OpDesc& /*op*/) {
-  Array out(in.at("X").dims);
-  for (const auto& [name, x] : in) {
-    for (size_t i = 0; i < out.values.size(); ++i) {
-      out.values[i] += x.values[i];
-    }
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(sum, SumExamples, SumReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
@@ -52,25 +51,3 @@ TEST(Print, WritesNothingInAnotherPhaseOrAfterTheFirst) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> PrintExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const DDim& dims : {DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
-    examples.push_back({{{"X", make.Values(dims)}},
-                        {{"first_n", int64_t{1}}, {"summarize", int64_t{1}}}});
-  }
-  return examples;
-}
-
-Arrays PrintReference(const Arrays& in, const OpDesc& /*op*/) {
-  return {{"Out", in.at("X")}};
-}
-
-REGISTER_OP_CASE(print, PrintExamples, PrintReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -2,7 +2,6 @@
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/op_schema.h"
@@ -44,51 +43,3 @@ TEST(FillConstant, IsTheFrameworksFill) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-using Ints = std::vector<int64_t>;
-
-std::vector<OpExample> FillConstantExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const Ints& shape :
-       {Ints{3, 5}, Ints{}, Ints{1}, Ints{4, 0}, Ints{271, 301}}) {
-    examples.push_back(
-        {{}, {{"shape", shape}, {"dtype", make.dtype()}, {"value", 1.0}}});
-  }
-  return examples;
-}
-
-Arrays FillConstantReference(const Arrays& /*in*/, const OpDesc& op) {
-  Array out(DDim(GetAttr<Ints>(op, "shape")));
-  for (double& value : out.values) {
-    value = GetAttr<double>(op, "value");
-  }
-  return {{"Out", out}};
-}
-
-std::vector<OpExample> FillAnyLikeExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const DDim& dims :
-       {DDim{3, 5}, DDim{}, DDim{1}, DDim{4, 0}, DDim{271, 301}}) {
-    examples.push_back({{{"X", make.Integers(DType::kInt32, dims, 0, 9)}},
-                        {{"dtype", make.dtype()}, {"value", 1.0}}});
-  }
-  return examples;
-}
-
-Arrays FillAnyLikeReference(const Arrays& in, const OpDesc& op) {
-  Array out(in.at("X").dims);
-  for (double& value : out.values) {
-    value = GetAttr<double>(op, "value");
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(fill_constant, FillConstantExamples, FillConstantReference);
-REGISTER_OP_CASE(fill_any_like, FillAnyLikeExamples, FillAnyLikeReference);
-
-}  // namespace
-}  // namespace sluice::testing

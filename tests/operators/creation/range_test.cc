@@ -3,7 +3,6 @@
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -48,43 +47,3 @@ TEST(Range, CountsWholeNumbersExactly) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> RangeExamples(ExampleMaker& make) {
-  struct Numbers {
-    double start, end, step;
-  };
-  std::vector<OpExample> examples;
-  for (const auto& [start, end, step] :
-       {Numbers{0, 5, 1}, Numbers{7, -8, -4}, Numbers{3, 4, 2},
-        Numbers{2, 2, 1}, Numbers{-100, 101, 1}}) {
-    examples.push_back({{},
-                        {{"start", start},
-                         {"end", end},
-                         {"step", step},
-                         {"dtype", make.dtype()}}});
-  }
-  return examples;
-}
-
-Arrays RangeReference(const Arrays& /*in*/, const OpDesc& op) {
-  const auto start = GetAttr<double>(op, "start");
-  const auto end = GetAttr<double>(op, "end");
-  const auto step = GetAttr<double>(op, "step");
-  std::vector<double> values;
-  for (double value = start; step > 0 ? value < end : value > end;
-       value += step) {
-    values.push_back(value);
-  }
-  Array out(DDim{static_cast<int64_t>(values.size())});
-  out.values = values;
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(range, RangeExamples, RangeReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -38,34 +36,3 @@ TEST(Shape, OfAnUnknownRankIsAVector) {
 
 }  // namespace
 }  // namespace sluice
-
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> ShapeExamples(ExampleMaker& make) {
-  return {{{{"X", make.Values({3, 1, 5})}}, {}},
-          {{{"X", make.Values({3, 1, 5})}},
-           {{"start", int64_t{1}}, {"end", int64_t{-1}}}},
-          {{{"X", make.Values({})}}, {}},
-          {{{"X", make.Values({0, 7})}}, {{"start", int64_t{-9}}}}};
-}
-
-Arrays ShapeReference(const Arrays& in, const OpDesc& op) {
-  const DDim& x = in.at("X").dims;
-  auto start = GetAttr<int64_t>(op, "start");
-  auto end = GetAttr<int64_t>(op, "end");
-  Array out;
-  out.dims = {0};
-  for (int64_t axis = 0; axis < x.rank(); ++axis) {
-    if (axis < (start < 0 ? start + x.rank() : start)) continue;
-    if (axis >= (end < 0 ? end + x.rank() : end)) continue;
-    out.values.push_back(static_cast<double>(x[static_cast<int>(axis)]));
-    ++out.dims[0];
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(shape, ShapeExamples, ShapeReference);
-
-}  // namespace
-}  // namespace sluice::testing

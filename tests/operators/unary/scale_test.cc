@@ -1,7 +1,6 @@
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -50,38 +49,3 @@ TEST(Scale, IntegersWrapAround) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> ScaleExamples(ExampleMaker& make) {
-  const double factor = IsFloating(make.dtype()) ? -0.75 : -3;
-  const auto example = [&](const DDim& dims, bool after = true) {
-    return OpExample{
-        {{"X", make.Values(dims)}},
-        {{"scale", factor}, {"bias", 2.0}, {"bias_after_scale", after}}};
-  };
-  return {example({3, 7}),
-          example({3, 7}, false),
-          example({1}),
-          example({}),
-          example({5, 0}),
-          example({131, 521}),
-          example({131, 521}, false)};
-}
-
-Arrays ScaleReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  const auto scale = GetAttr<double>(op, "scale");
-  auto bias = GetAttr<double>(op, "bias");
-  if (!GetAttr<bool>(op, "bias_after_scale")) bias *= scale;
-  for (double& value : out.values)
-    value = scale * value + bias;
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(scale, ScaleExamples, ScaleReference);
-
-}  // namespace
-}  // namespace sluice::testing
