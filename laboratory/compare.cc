@@ -97,6 +97,19 @@ void CompareResults(const PlanPair& pair,
   result->message = trial.message;
 }
 
+// Adds why the plan does not take kernels that records call wrong.
+void AddKnownWrong(const Plan& plan, std::vector<std::string>* known_wrong) {
+  for (const Decision& decision : plan.decisions()) {
+    for (const HintAnswer& answer : decision.answers) {
+      if (answer.why_not.find("gave wrong results") == std::string::npos) {
+        continue;
+      }
+      known_wrong->push_back(
+          Format("#{} {}", decision.op_index, answer.why_not));
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view HintsOfSet(std::string_view text) {
@@ -128,6 +141,9 @@ Comparison Compare(const Program& program,
   comparison.hints_b = hints_b;
   comparison.places_a = PlacesText(*a);
   comparison.places_b = PlacesText(*b);
+  for (const Plan* plan : {a.get(), b.get()}) {
+    AddKnownWrong(*plan, &comparison.known_wrong);
+  }
   bool raises = false;
   const std::vector<PlanCall> calls_a = CallsOf(*a), calls_b = CallsOf(*b);
   for (size_t unit = 0; unit < pair.units().size(); ++unit) {

@@ -54,6 +54,9 @@ struct Comparison {
   std::string places_a = {};
   std::string places_b = {};
   std::vector<OpComparison> ops;
+  // Why plans do not take kernels that hints of A or B ask for, where records
+  // say that these gave wrong results.
+  std::vector<std::string> known_wrong = {};
   // Index into `ops` of the first that differs; -1 when all agree.
   int first_difference = -1;
   // Times of a whole run without a clock between ops.

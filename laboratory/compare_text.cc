@@ -90,6 +90,16 @@ std::string ErrorsText(const Comparison& comparison) {
   return text;
 }
 
+// Kernels that were not compared, although hints ask for them.
+std::string KnownWrongText(const Comparison& comparison) {
+  const auto& all = comparison.known_wrong;
+  if (all.empty()) return "";
+  return Wrapped(
+      Format("NOT COMPARED: hints ask for {}, which records call "
+             "wrong; SLUICE_RECORDS=off compares them. The first: {}",
+             Counted(all.size(), "kernel"), all.front()));
+}
+
 std::string ErrorText(const OpComparison& op) {
   if (op.differs) return "DIFFERS";
   if (op.max_absolute_error > 0) return "within bound";
@@ -205,7 +215,7 @@ std::string OpsText(const Comparison& comparison, bool all) {
 
 std::string ToString(const Comparison& comparison, bool all) try {
   return RunsText(comparison) + ErrorsText(comparison) +
-         OpsText(comparison, all);
+         KnownWrongText(comparison) + OpsText(comparison, all);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

@@ -218,6 +218,7 @@ void BindComparison(nb::module_& m) {
       .def_ro("hints_a", &Comparison::hints_a)
       .def_ro("hints_b", &Comparison::hints_b)
       .def_ro("ops", &Comparison::ops)
+      .def_ro("known_wrong", &Comparison::known_wrong)
       .def_ro("first_difference", &Comparison::first_difference,
               "Index into ops; -1 when all agree.")
       .def_ro("run_a", &Comparison::run_a)

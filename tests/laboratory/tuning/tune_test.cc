@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sluice/laboratory/compare.h"
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/memory/testing.h"
 #include "sluice/platform/cancel.h"
@@ -98,6 +99,20 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"raises_int", "it raised what is no std::exception"},
         Mistake{"scribbles", "it changes X"}),
     [](const auto& info) { return info.param.variant; });
+
+TEST(Tune, CompareSaysWhichKernelsRecordsCallWrong) {
+  const UseVariants use({"tail", "fast"});
+  const LabProgram lab;
+  Executor executor;
+  Tune(executor, lab);
+  const auto text = [&](std::string_view hints) {
+    return ToString(Compare(lab.program, lab.feeds, "", hints));
+  };
+  const std::string asked = text("prefer variant=tail");
+  EXPECT_THAT(asked, HasSubstr("NOT COMPARED: hints ask for 1 kernel, which "));
+  EXPECT_THAT(asked, HasSubstr("#0 test_lab/tail"));
+  EXPECT_THAT(text("prefer variant=fast"), Not(HasSubstr("NOT COMPARED")));
+}
 
 TEST(Tune, FindsMistakesOnValuesThatAreNotFinite) {
   for (const double value : {std::nan(""), HUGE_VAL}) {
