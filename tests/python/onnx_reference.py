@@ -1,5 +1,7 @@
 """Builds small models, and compares single nodes with ONNX's own reference."""
 
+import io
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, parser
@@ -23,6 +25,26 @@ def parsed(text, opset=18, **constants):
 def loaded(text, opset=18, **constants):
     """The same, loaded."""
     return sl.onnx.load(parsed(text, opset, **constants))
+
+
+def saved(program, *arguments, **options):
+    """The bytes of a model that `sl.onnx.save` writes."""
+    file = io.BytesIO()
+    sl.onnx.save(program, file, *arguments, **options)
+    return file.getvalue()
+
+
+def by_onnxruntime(model, feed):
+    """The outputs of a model by onnxruntime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, feed)
 
 
 def shape_of(name, value, known):

@@ -11,7 +11,7 @@ from control_flow_networks import absolute_sum, doubled_until, lstm, number
 
 onnx = pytest.importorskip("onnx")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
-from onnx_reference import loaded, parsed  # noqa: E402
+from onnx_reference import by_onnxruntime, loaded, parsed, saved  # noqa: E402
 
 layers = sl.layers
 
@@ -199,24 +199,6 @@ def all_names(graph):
                 yield from all_names(attribute.g)
 
 
-def saved(fetch_list):
-    file = io.BytesIO()
-    sl.onnx.save(sl.default_main_program(), file, fetch_list)
-    return file.getvalue()
-
-
-def with_onnxruntime(model):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model, options, providers=["CPUExecutionProvider"]
-    )
-    return lambda feed: session.run(None, feed)
-
-
 # onnx 1.23: no reversed Scan, and single numbers are stacked as rows of one.
 REFERENCE_LACKS = {"reversed", "loop"}
 
@@ -230,7 +212,7 @@ def test_blocks_come_back_from_onnx_and_give_the_same(network, by):
         pytest.skip("ONNX's reference evaluator lacks it")
     make, operators = NETWORKS[network]
     outputs, feeds = make()
-    model = saved(outputs)
+    model = saved(sl.default_main_program(), outputs)
     message = onnx.load_from_string(model)
     onnx.checker.check_model(message, full_check=True)
     types = {node.op_type for node in all_nodes(message.graph)}
@@ -240,7 +222,7 @@ def test_blocks_come_back_from_onnx_and_give_the_same(network, by):
     run = {
         "sluice": lambda: sl.onnx.load(model).run,
         "reference": lambda: lambda f: ReferenceEvaluator(message).run(None, f),
-        "onnxruntime": lambda: with_onnxruntime(model),
+        "onnxruntime": lambda: lambda f: by_onnxruntime(model, f),
     }[by]()
     exe = sl.Executor()
     for feed in feeds:
@@ -261,7 +243,7 @@ def test_ops_of_all_blocks_that_onnx_lacks_are_in_one_list():
         lambda: layers.uniform_random(shape=[2]),
     )
     with pytest.raises(sl.UnimplementedError) as error:
-        saved([out])
+        saved(sl.default_main_program(), [out])
     text = str(error.value)
     assert "3 of" in text
     assert "atan2 (makes inner)" in text
@@ -271,7 +253,7 @@ def test_ops_of_all_blocks_that_onnx_lacks_are_in_one_list():
 
 def test_a_saved_model_is_saved_again():
     outputs, feeds = a_branch_in_a_scan_in_a_while_loop()
-    first = sl.onnx.load(saved(outputs))
+    first = sl.onnx.load(saved(sl.default_main_program(), outputs))
     file = io.BytesIO()
     first.save(file)
     again = sl.onnx.load(file.getvalue())

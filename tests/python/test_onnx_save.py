@@ -17,6 +17,7 @@ from sluice import lab
 
 onnx = pytest.importorskip("onnx")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx_reference import by_onnxruntime, saved  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -41,12 +42,6 @@ def network():
     return test, logits, loss, exe
 
 
-def saved(program, *arguments, **options):
-    file = io.BytesIO()
-    sl.onnx.save(program, file, *arguments, **options)
-    return file.getvalue()
-
-
 def assert_round_trip(program, feed, fetch_list, scope=None, **options):
     scope = sl.global_scope() if scope is None else scope
     expected = sl.Executor().run(program, feed, fetch_list, scope)
@@ -59,13 +54,7 @@ def assert_round_trip(program, feed, fetch_list, scope=None, **options):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
     others = [ReferenceEvaluator(message).run(None, feed)]
     if find_spec("onnxruntime") is not None:
-        from onnxruntime import InferenceSession
-
-        others.append(
-            InferenceSession(model, providers=["CPUExecutionProvider"]).run(
-                None, feed
-            )
-        )
+        others.append(by_onnxruntime(model, feed))
     for other in others:
         for a, b in zip(other, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
@@ -315,11 +304,7 @@ def test_models_that_were_saved_twice_are_read_by_others(tmp_path, what):
             onnx.checker.check_model(path)
             (got,) = ReferenceEvaluator(onnx.load(path)).run(None, feed)
         else:
-            from onnxruntime import InferenceSession
-
-            (got,) = InferenceSession(
-                path, providers=["CPUExecutionProvider"]
-            ).run(None, feed)
+            (got,) = by_onnxruntime(path, feed)
         np.testing.assert_array_equal(got, np.full((1, 64), 64 * times))
         assert len(os.listdir(tmp_path)) == 2
 
