@@ -177,15 +177,8 @@ class LayerHelper(Shown):
         """Add a bias of the dims from ``dim_start`` to ``dim_end``, by the
         argument ``bias_attr``.
         """
-        sizes = list(input_var.shape[dim_start:dim_end])
-        bias = self.create_parameter(
-            self.bias_attr, sizes, input_var.dtype, is_bias=True
-        )
-        if bias is None:
-            return input_var
-        return self.append(
-            "elementwise_add", {"X": input_var, "Y": bias}, {"axis": dim_start}
-        )
+        sizes = input_var.shape[dim_start:dim_end]
+        return self.bias(input_var, self.bias_attr, sizes, dim_start)
 
     def append_activation(self, input_var: Variable) -> Variable:
         """Apply the argument ``act``, if there is one."""
@@ -220,10 +213,10 @@ class LayerHelper(Shown):
         return self.block.var(output) if isinstance(output, str) else output
 
     def bias(
-        self, x: Variable, attr: Any, size: int, axis: int = 1
+        self, x: Variable, attr: Any, sizes: Sequence[int], axis: int
     ) -> Variable:
-        """Add a bias [size], unless ``attr`` is False."""
-        bias = self.create_parameter(attr, [size], x.dtype, is_bias=True)
+        """Add a bias to the dims from ``axis`` on, unless ``attr`` is False."""
+        bias = self.create_parameter(attr, list(sizes), x.dtype, is_bias=True)
         if bias is None:
             return x
         return self.append(

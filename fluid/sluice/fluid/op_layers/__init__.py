@@ -108,7 +108,7 @@ class Appending:
         self.attrs |= layer.details.fixed
         x = next((v for v in given.values() if isinstance(v, Variable)), None)
         self.dtype = given.get("dtype") or getattr(x, "dtype", None)
-        self._bias: tuple[int, int] | None = None
+        self._bias: tuple[list[int], int] | None = None
         if layer.body is not None:
             layer.body(self, **{name: given[name] for name in layer.wanted})
 
@@ -159,7 +159,7 @@ class Appending:
 
     def bias(self, size: int, axis: int) -> None:
         """Let a bias follow the op."""
-        self._bias = size, axis
+        self._bias = [size], axis
 
     def returns(self, slot: str, count: int) -> None:
         """Let an output be a list of ``count`` variables."""

@@ -35,7 +35,7 @@ def fc(
     out = products[0]
     if len(products) > 1:
         out = helper.append("sum", {"X": products})
-    return helper.activation(helper.bias(out, bias_attr, size, dims), act)
+    return helper.activation(helper.bias(out, bias_attr, [size], dims), act)
 
 
 @layer
