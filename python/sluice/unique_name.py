@@ -23,8 +23,10 @@ generator = UniqueNameGenerator()
 
 
 def generate(key: str) -> str:
-    """Return ``key_0``, then ``key_1`` and so on."""
-    key = "/".join([*_prefix, generator.prefix + key])
+    """Return ``key_0``, then ``key_1`` and so on, in the scopes around it."""
+    scopes = "".join(f"{name}/" for name in _prefix)
+    if not scopes or not key.startswith(scopes):  # the name of a layer in them
+        key = scopes + generator.prefix + key
     number = generator.ids.get(key, 0)
     generator.ids[key] = number + 1
     return f"{key}_{number}"

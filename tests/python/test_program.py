@@ -128,7 +128,7 @@ def test_name_scopes():
     with sl.name_scope("tower"):
         sl.layers.fc(x, 3, param_attr=sl.initializer.Constant(1.0))
     names = [v.name for v in sl.default_main_program().all_parameters()]
-    assert len(names) == 2 and all(name.startswith("tower/") for name in names)
+    assert len(names) == 2 and all(name.startswith("tower/fc_") for name in names)
 
 
 def test_integers_are_compared_exactly(exe):
