@@ -103,6 +103,8 @@ NO_COUNTERPART = {
     **dict.fromkeys(
         (
             "adadelta",
+            "adagrad",
+            "adam",
             "adamax",
             "adamw",
             "cosine_decay",
@@ -112,11 +114,13 @@ NO_COUNTERPART = {
             "inverse_time_decay",
             "lamb",
             "lars_momentum",
+            "momentum",
             "natural_exp_decay",
             "noam_decay",
             "piecewise_decay",
             "polynomial_decay",
             "rmsprop",
+            "sgd",
         ),
         "tests/python/optimizers compares 100 steps with PyTorch's",
     ),

@@ -1,12 +1,10 @@
-"""Losses and optimizers."""
+"""Losses, masks and metrics."""
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-from .case import away_from, Case, case, odd, torch
+from .case import Case, case, odd, torch
 from .case import functional as F
 
 
@@ -125,97 +123,3 @@ def accuracy(rng, k):
         }
 
     return Case({"Indices": indices, "Label": label}, same)
-
-
-def step_of(optimizer, t, state=None, **options):
-    """The parameter after one step of PyTorch's optimizer."""
-    parameter = t["Param"].detach().clone().requires_grad_()
-    parameter.grad = t["Grad"].detach().clone()
-    stepped = optimizer([parameter], lr=0.125, **options)
-    if state:
-        stepped.state[parameter].update(state)
-    stepped.step()
-    return parameter.detach(), stepped.state[parameter]
-
-
-def learner(rng, **more):
-    shape = odd(rng, 2)
-    inputs = {name: away_from(rng, shape) for name in ("Param", "Grad")}
-    inputs |= {name: np.abs(away_from(rng, shape)) for name in more}
-    return inputs | {"LearningRate": np.array([0.125])}
-
-
-@case("sgd")
-def sgd(rng):
-    return Case(
-        learner(rng),
-        lambda t: {"ParamOut": step_of(torch.optim.SGD, t)[0]},
-    )
-
-
-@case("momentum", *itertools.product((False, True), (0.0, 0.25)))
-def momentum(rng, nesterov, decay):
-    def same(t):
-        parameter, state = step_of(
-            torch.optim.SGD,
-            t,
-            {"momentum_buffer": t["Velocity"].clone()},
-            momentum=0.75,
-            nesterov=nesterov,
-            weight_decay=decay,
-        )
-        return {
-            "ParamOut": parameter,
-            "VelocityOut": state["momentum_buffer"],
-        }
-
-    attrs = {"mu": 0.75, "use_nesterov": nesterov}
-    if decay:
-        attrs |= {
-            "regularization_method": "l2_decay",
-            "regularization_coeff": decay,
-        }
-    return Case(learner(rng, Velocity=1), same, attrs)
-
-
-@case("adagrad")
-def adagrad(rng):
-    def same(t):
-        parameter, state = step_of(
-            torch.optim.Adagrad,
-            t,
-            {"step": torch.tensor(3.0), "sum": t["Moment"].clone()},
-            eps=1e-3,
-        )
-        return {"ParamOut": parameter, "MomentOut": state["sum"]}
-
-    return Case(learner(rng, Moment=1), same, {"epsilon": 1e-3})
-
-
-@case("adam", (1,), (7,))
-def adam(rng, step):
-    def same(t):
-        parameter, state = step_of(
-            torch.optim.Adam,
-            t,
-            {
-                "step": torch.tensor(float(step - 1)),
-                "exp_avg": t["Moment1"].clone(),
-                "exp_avg_sq": t["Moment2"].clone(),
-            },
-            betas=(0.75, 0.875),
-            eps=1e-3,
-        )
-        return {
-            "ParamOut": parameter,
-            "Moment1Out": state["exp_avg"],
-            "Moment2Out": state["exp_avg_sq"],
-        }
-
-    inputs = learner(rng, Moment1=1, Moment2=1)
-    inputs |= {
-        "Beta1Pow": np.array([0.75**step]),
-        "Beta2Pow": np.array([0.875**step]),
-    }
-    attrs = {"beta1": 0.75, "beta2": 0.875, "epsilon": 1e-3}
-    return Case(inputs, same, attrs)
