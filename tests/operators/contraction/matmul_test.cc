@@ -21,12 +21,6 @@ Tensor Numbers(const DDim& dims) {
   return Tensor::FromVector(dims, values);
 }
 
-Tensor Matmul(const Tensor& x,
-              const Tensor& y,
-              const AttributeMap& attributes = {}) {
-  return RunOp("matmul", {{"X", x}, {"Y", y}}, attributes)["Out"];
-}
-
 TEST(Matmul, InfersWhatIsKnown) {
   EXPECT_EQ(InferOpShapes("matmul", {{"X", {-1, 3}}, {"Y", {3, 7}}})["Out"],
             DDim({-1, 7}));

@@ -1,18 +1,10 @@
 #include "tests/operators/harness/infer_op_shapes.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run/run_op.h"
-
 namespace sluice {
 namespace {
 
 using ::sluice::testing::InferOpShapes;
-
-Tensor Mul(const Tensor& x,
-           const Tensor& y,
-           const AttributeMap& attributes = {}) {
-  return RunOp("mul", {{"X", x}, {"Y", y}}, attributes)["Out"];
-}
 
 TEST(Mul, InfersWhatIsKnown) {
   EXPECT_EQ(
