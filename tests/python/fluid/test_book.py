@@ -23,7 +23,7 @@ def test_a_chapter_learns_goes_on_and_runs_elsewhere(chapter, tmp_path):
     text = run_example(f"../fluid/book/{chapter}.py", "--quick", "--output", tmp_path)
     lines = re.findall(rf"^({chapter}\S*) +-?\d\.\d+ .* (\S+) +(\S+) +\S+$", text, re.M)
     assert lines, text
-    runs_in_cpp = pathlib.Path(sl.__file__).parents[2] / "examples" / "run_model"
+    runs_in_cpp = pathlib.Path(sl.__file__).parents[2] / "fluid" / "run_model"
     for name, onnx, cpp in lines:
         assert cpp == ("equal" if runs_in_cpp.exists() else "-")
         assert (tmp_path / name / "model.onnx").exists() == (onnx == "ok")

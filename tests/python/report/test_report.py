@@ -317,13 +317,24 @@ def test_a_page_that_would_be_too_large_has_fewer_ops():
     assert 0 < len(data_of(page)["ops"]) < 2000
 
 
+def test_kernels_with_wrong_results_are_said_first():
+    report = made()
+    assert data_of(report.to_html())["wrong_kernels"] == []
+    op = report.data["plan"]["ops"][0]
+    kernel = report.data["plan"]["candidate_lists"][op["candidate_list"]]["candidates"][-1]
+    kernel["measured"] = {"verdict": "wrong", "message": "Out[0] is 1", "rounds": 0, "error": 9.0}
+    (text,) = data_of(report.to_html())["wrong_kernels"]
+    assert text.startswith(f"{kernel['kernel']} gave wrong results and is not used: #0")
+    assert command.summary(report.data, "p.html").splitlines()[0] == text
+
+
 def test_the_command_writes_what_is_asked_for(tmp_path, capsys):
     names = ["page.html", "report.json", "run.trace.json", "plan.svg"]
     page, data, trace, svg = [str(tmp_path / name) for name in names]
     assert main(["report", "mlp", "--batch", "4", "--budget", "2", "--seconds", "0.2",
                  "-o", page, "--json", data, "--trace", trace, "--svg", svg]) == 0
     out = capsys.readouterr().out
-    assert re.search(rf"^a run takes [\d.]+ [mu]s, \d+ % \w+; open {re.escape(page)}$", out, re.M)
+    assert re.search(rf"^a run takes [\d.]+ [mu]s(, \d+ % [\w+]+)?; open {re.escape(page)}$", out, re.M)
     assert out.splitlines()[-1].endswith(page)
     assert read(data).data["name"] == "mlp"
     events = json.loads(open(trace).read())["traceEvents"]

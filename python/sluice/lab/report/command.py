@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from typing import Any
 
 from sluice.display import call_name
@@ -13,7 +14,9 @@ from sluice.lab import arguments, programs, text
 
 from . import libraries
 from .collect import report
+from .difference import shown
 from .document import Report, read
+from .view import wrong_kernels
 
 _DESCRIPTION = """\
 Measures a program and writes a page about its plan: which kernel runs each op
@@ -77,15 +80,21 @@ def _measured(parsed: argparse.Namespace) -> Report:
 
 
 def summary(data: dict[str, Any], page: str) -> str:
-    """The run's time, the op that takes most of it, and the page to open."""
+    """Kernels with wrong results, the run's time, the type of ops that takes
+    most of it, unless their times are not listed, and the page to open."""
     run = data["plan"]["times"]["run"]
     said = [f"a run takes {text.time(run['median'])}"]
-    ops = [op for op in data["plan"]["ops"] if op["measured"]["median"] > 0]
-    if ops:
-        slowest = max(ops, key=lambda op: op["measured"]["median"])
-        share = slowest["measured"]["median"] / data["summary"]["op_seconds"]
-        said.append(f"{share:.0%} {call_name(slowest)}".replace("%", " %"))
-    return f"{', '.join(said)}; " + (f"open {page}" if page else "no page")
+    seconds: Counter[str] = Counter()
+    for op in data["plan"]["ops"]:
+        seconds[call_name(op)] += op["measured"]["median"]
+    _, why_no_times = shown(data)
+    total = data["summary"]["op_seconds"]
+    if total > 0 and not why_no_times:
+        ((slowest, most),) = seconds.most_common(1)
+        said.append(f"{most / total:.0%} {slowest}".replace("%", " %"))
+    wrong = "".join(f"{each}\n" for each in wrong_kernels(data))
+    end = f"open {page}" if page else "no page"
+    return f"{wrong}{', '.join(said)}; {end}"
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -81,6 +81,7 @@ def make_view(
     }
     view["role"] = data.get("role", "")
     view["run_text"], view["why_no_times"] = shown_times(data)
+    view["wrong_kernels"] = wrong_kernels(data)[:20]
     view["least_turns"] = _lab._LEAST_TURNS
     view |= {
         key: plan[key]
@@ -112,6 +113,24 @@ def make_view(
     view = shortened(view, limits.characters)
     view["graph"] = _graph(plan, limits.nodes)
     return view
+
+
+def wrong_kernels(data: dict[str, Any]) -> list[str]:
+    """A sentence for each kernel of an op that gave wrong results."""
+    plan = data["plan"]
+    found: dict[str, list[str]] = {}
+    for op in plan["ops"]:
+        for candidate in plan["candidate_lists"][op["candidate_list"]][
+            "candidates"
+        ]:
+            record = candidate.get("measured")
+            if record and record["verdict"] == "wrong":
+                numbers = found.setdefault(candidate["kernel"], [])
+                numbers.append(call_number(op))
+    return [
+        f"{kernel} gave wrong results and is not used: {', '.join(numbers)}"
+        for kernel, numbers in found.items()
+    ]
 
 
 def _without_times(row: dict[str, Any]) -> dict[str, Any]:

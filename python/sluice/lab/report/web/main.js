@@ -21,7 +21,7 @@
     card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}${measured < summary.ops ? "; the others by estimates" : ""}`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
     card("working memory", sluice.bytes(summary.arena_bytes), report.memory.length > 1 ? `one block at each of ${report.memory.length} places for intermediate values` : "one block for all intermediate values"),
     card("moved between places", sluice.bytes(summary.transfer_bytes), "in each run"));
-  const words = [];
+  const words = report.wrong_kernels.map((text) => `${text}.`);
   if (report.why_no_times) {
     words.push(`${sluice.said(report.why_no_times)}.`);
     for (const id of ["strip", "bars"]) document.getElementById(id).parentElement.hidden = true;
