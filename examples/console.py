@@ -19,8 +19,11 @@ def _interrupt(*_) -> None:
     raise SystemExit(130)
 
 
+_FOLDER = Path(__file__).resolve().parent
+_FOLDERS = {_FOLDER, _FOLDER.parent / "fluid" / "book"}
+_SCRIPT = Path(sys.argv[0]).resolve()
 # In an example itself, not in a test that imports one.
-if Path(__file__).resolve().parent in Path(sys.argv[0]).resolve().parents:
+if _FOLDERS & {_SCRIPT, *_SCRIPT.parents}:
     # A process that a program started may have to ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
