@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import textwrap
 from pathlib import Path
 
 import console
@@ -101,8 +102,10 @@ def main() -> None:
     timed = not found["why_no_times"]
     print(
         f"ops with another kernel: {len(found['ops'])}, from what to what"
-        + (", in us" if timed else f"\n{found['why_no_times']}")
+        + ", in us" * timed
     )
+    if not timed:
+        print(textwrap.fill(found["why_no_times"], 80))
     for row in found["ops"]:
         print(change(row, timed))
     print(
