@@ -80,6 +80,9 @@ def test_blocks_that_do_not_lie_in_each_other():
     for block in (0, 2, -1):
         refused(InvalidArgumentError, "block_of_op",
                 "op relu of block 0 runs block", two_blocks(0, 8, block))  # fmt: skip
+    inner = two_blocks(0, 8, 2)  # block 2 is inside block 1
+    inner["blocks"].append({"parent": 1, "vars": [], "ops": []})
+    refused(InvalidArgumentError, "block_of_op", "runs block 2, which", inner)
 
 
 def test_damaged_bytes():
@@ -129,8 +132,9 @@ def test_a_program_has_less_than_2_gib():
 
 
 def test_descriptions_of_tensors_are_read_as_they_were_written():
-    text = program_file.serialize_tensor_desc(5, [4, 0])
-    assert program_file.parse_tensor_desc(text, "the file") == (5, [4, 0])
+    dims = [4, 0, -1, 1 << 40]
+    text = program_file.serialize_tensor_desc(5, dims)
+    assert program_file.parse_tensor_desc(text, "the file") == (5, dims)
 
 
 def test_without_protobuf():
