@@ -1,8 +1,9 @@
 # sluice_add_operator_library(NAME OPERATORS word... [LINK library...])
 # Operators of your own in a shared library, libNAME.so (target NAME_library),
 # from <word>_op.cc, <word>_kernel*.cc (unless the former has the kernels) and,
-# where Sluice has CUDA, <word>_kernel*.cu of the current folder. LINK: what these sources need, as
-# target_link_libraries takes it. Programs link NAME and write
+# where Sluice has CUDA, <word>_kernel*.cu of the current folder. LINK: what
+# these sources need, as target_link_libraries takes it. Programs link NAME and
+# write
 #
 #   #include "NAME/ops.h"
 #   RegisterOperators_NAME();              // once, before the first program

@@ -104,8 +104,11 @@ void AddKnownWrong(const Plan& plan, std::vector<std::string>* known_wrong) {
       if (answer.why_not.find("gave wrong results") == std::string::npos) {
         continue;
       }
-      known_wrong->push_back(
-          Format("#{} {}", decision.op_index, answer.why_not));
+      std::string why = Format("#{} {}", decision.op_index, answer.why_not);
+      // A hint of the program is in both plans.
+      if (std::ranges::find(*known_wrong, why) == known_wrong->end()) {
+        known_wrong->push_back(std::move(why));
+      }
     }
   }
 }

@@ -18,15 +18,15 @@ BUDGET = {
     "nn": 2_292,  # raised for scans and averages
     "operators": 63_118,
     "onnx": 12_840,
-    "laboratory": 13_673,  # raised for times on emulated devices and budgets
+    "laboratory": 13_676,  # raised for times on emulated devices and budgets
     "python": 30_333,
     "benchmarks": 10_858,  # raised for fluid/, saved models, elementary functions
     "tools": 4_668,  # raised for circles of Python files, which python pays
     "fluid": 14_051,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_365,
-    "tests": 102_343,
+    "others": 6_366,
+    "tests": 102_347,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

@@ -112,6 +112,10 @@ TEST(Tune, CompareSaysWhichKernelsRecordsCallWrong) {
   EXPECT_THAT(asked, HasSubstr("NOT COMPARED: hints ask for 1 kernel, which "));
   EXPECT_THAT(asked, HasSubstr("#0 test_lab/tail"));
   EXPECT_THAT(text("prefer variant=fast"), Not(HasSubstr("NOT COMPARED")));
+  // Both plans have the program's own hints.
+  Program hinted = lab.program;
+  hinted.SetHints("prefer variant=tail");
+  EXPECT_EQ(Compare(hinted, lab.feeds, "", "").known_wrong.size(), 1U);
 }
 
 TEST(Tune, FindsMistakesOnValuesThatAreNotFinite) {
