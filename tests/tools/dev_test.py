@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -175,6 +176,12 @@ class Dev(unittest.TestCase):
 
     def test_a_demo_gets_its_options(self):
         self.assertEqual(self.demo("digits", "--explain").stdout, "--explain\n")
+
+    def test_scripts_of_demos_are_there(self):
+        names = re.findall(r"\bscript=(\S+) ;;", (ROOT / "dev").read_text())
+        self.assertIn("../fluid/book/__main__", names)
+        for name in names:
+            self.assertTrue((ROOT / "examples" / f"{name}.py").exists(), name)
 
     def test_an_unknown_demo_gets_the_list(self):
         done = self.demo("digit")
