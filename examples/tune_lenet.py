@@ -31,6 +31,24 @@ def change(row: dict, timed: bool) -> str:
     )
 
 
+def print_changes(found: dict, batch: int) -> None:
+    """Print which ops have another kernel, and what that made of the run."""
+    timed = not found["why_no_times"]
+    print(
+        f"ops with another kernel: {len(found['ops'])}, from what to what"
+        + ", in us" * timed
+    )
+    if not timed:
+        print(textwrap.fill(found["why_no_times"], 80))
+    for row in found["ops"]:
+        print(change(row, timed))
+    print(
+        f"a training step of {batch} images: {found['verdict']}\n"
+        f"  {found['old']['run_text']} by estimates,\n"
+        f"  {found['new']['run_text']} by records"
+    )
+
+
 FILES = {
     "report.html": "the new plan and its changes, for a browser",
     "before.json": "the plan by estimates, as data",
@@ -44,19 +62,14 @@ def given() -> argparse.Namespace:
     """The arguments of the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("build/lab"),
-        help="folder of the report",
+        "--out", type=Path, default="build/lab", help="folder of the report"
     )
     parser.add_argument(
         "--budget", type=float, default=20, help="seconds of tuning"
     )
     parser.add_argument("--seconds", type=float, default=12, help="of the race")
     parser.add_argument("--batch", type=int, default=32, help="images a run")
-    parser.add_argument(
-        "--threads", type=int, help="all processors if left out"
-    )
+    parser.add_argument("--threads", type=int, help="default: all processors")
     return parser.parse_args()
 
 
@@ -99,20 +112,7 @@ def main() -> None:
             names=["lenet by estimates", "lenet by records"],
         )
     found = difference(old.data, new.data)
-    timed = not found["why_no_times"]
-    print(
-        f"ops with another kernel: {len(found['ops'])}, from what to what"
-        + ", in us" * timed
-    )
-    if not timed:
-        print(textwrap.fill(found["why_no_times"], 80))
-    for row in found["ops"]:
-        print(change(row, timed))
-    print(
-        f"a training step of {arguments.batch} images: {found['verdict']}\n"
-        f"  {found['old']['run_text']} by estimates,\n"
-        f"  {found['new']['run_text']} by records"
-    )
+    print_changes(found, arguments.batch)
     with console.progress("writing the page"):
         for name in FILES:
             (old if name == "before.json" else new).save(
