@@ -61,11 +61,22 @@ function(sluice_matches out source regex)
   set(${out} "${lines}" PARENT_SCOPE)
 endfunction()
 
+# sluice_write_together(TARGET PREFIX NAME SOURCES)
+# Writes a source that includes SOURCES, and appends it to the caller's `alone`.
+function(sluice_write_together target prefix name sources)
+  list(TRANSFORM sources REPLACE "(.+)" "#include \"${prefix}\\1\"\n")
+  string(CONCAT text ${sources})
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/together/${target}/${name}.cc")
+  file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+  set(alone ${alone} "${file}" PARENT_SCOPE)
+endfunction()
+
 # sluice_compile_together(TARGET PREFIX)
 # If CMAKE_UNITY_BUILD is set, as in the presets, compiles up to eight sources
-# of one folder together, since each alone would spend most of its time on the
-# same headers and templates. Therefore, names in anonymous namespaces of a
-# folder must be unique. Sources with their own options, those that Highway
+# of one folder together, and what is left of small folders likewise, since each
+# alone would spend most of its time on the same headers and templates.
+# Therefore, names in anonymous namespaces of a folder must be unique, those of
+# small folders in their target. Sources with their own options, those that Highway
 # includes once for each instruction set, and those with the rows of a table are
 # compiled alone. PREFIX and the path below the project form the #include of a
 # source. CMake's own unity builds have absolute paths, for which ccache would
@@ -103,20 +114,27 @@ function(sluice_compile_together target prefix)
     list(APPEND sources_${folder} "${path}")
   endforeach()
   list(REMOVE_DUPLICATES folders)
+  set(rest "")
   foreach(folder IN LISTS folders)
     list(SORT sources_${folder})
+    list(LENGTH sources_${folder} count)
     set(part 0)
-    while(sources_${folder})
+    while(count GREATER 4)
       list(SUBLIST sources_${folder} 0 8 together)
+      sluice_write_together(${target} "${prefix}" ${folder}_${part} "${together}")
       list(REMOVE_ITEM sources_${folder} ${together})
-      list(TRANSFORM together REPLACE "(.+)" "#include \"${prefix}\\1\"\n")
-      string(CONCAT text ${together})
-      set(file "${CMAKE_CURRENT_BINARY_DIR}/together/${target}/${folder}_${part}.cc")
-      file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
-      list(APPEND alone "${file}")
+      list(LENGTH sources_${folder} count)
       math(EXPR part "${part} + 1")
     endwhile()
+    list(APPEND rest ${sources_${folder}})
   endforeach()
+  set(part 0)
+  while(rest)
+    list(SUBLIST rest 0 8 together)
+    sluice_write_together(${target} "${prefix}" rest_${part} "${together}")
+    list(REMOVE_ITEM rest ${together})
+    math(EXPR part "${part} + 1")
+  endwhile()
   set_property(TARGET ${target} PROPERTY SOURCES ${alone})
   # It mistakes an included source for a header that others include, too.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
