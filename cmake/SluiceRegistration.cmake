@@ -115,7 +115,8 @@ endfunction()
 # declarations, of these functions; calls, the lines that call them for
 # `registry`; versions_source, a source to compile with them. It has the versions
 # of their kernels: a hash of the registering source and of the operators' files
-# that it includes, which is computed when one of them has changed.
+# that it includes, which is computed when one of them has changed. The family of
+# ops is the folder of the source below operators/, or "".
 function(sluice_registration_calls name)
   sluice_scan_registrations(symbols ${ARGN})
   set(files ${symbols_sources})
@@ -127,8 +128,12 @@ function(sluice_registration_calls name)
     list(FIND files "${source}" index)
     string(APPEND declarations
       "void ${symbol}(::sluice::Registry&);\n")
+    set(family "")
+    if(source MATCHES "^.*/operators/([^/]+)/")
+      set(family "${CMAKE_MATCH_1}")
+    endif()
     string(APPEND calls
-      "  registry.AddFrom(${versions}[${index}], &${symbol});\n")
+      "  registry.AddFrom(${versions}[${index}], \"${family}\", &${symbol});\n")
   endforeach()
 
   set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/WriteKernelVersions.cmake")

@@ -156,6 +156,7 @@ void DeriveGradient(const OpSchema& forward,
                     const GradientOp& gradient,
                     OpSchema& op) {
   op.Doc(gradient.doc);
+  op.Family(forward.family());
   const std::set<std::string> floats = AddArguments(forward, gradient, op);
   AddAttributes(forward, gradient, op);
   AddTypeVars(forward, floats, op);

@@ -1,7 +1,6 @@
 #include "sluice/framework/choice/hint_names.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 
@@ -18,16 +17,6 @@
 namespace sluice {
 
 namespace {
-
-// Names of ops after the first of a fused op.
-const std::map<std::string_view, std::string_view>& ShortOps() {
-  static const std::map<std::string_view, std::string_view> kShort = {
-      {"batch_norm", "bn"},       {"elementwise_add", "add"},
-      {"elementwise_sub", "sub"}, {"elementwise_mul", "mul"},
-      {"elementwise_div", "div"},
-  };
-  return kShort;
-}
 
 std::vector<std::string> InOrder(const std::set<std::string>& names) {
   return {names.begin(), names.end()};
@@ -110,13 +99,15 @@ void CheckSelector(const KernelHint& hint, const Registry& registry) {
   while (!rest.empty()) {
     const std::string_view name = rest.substr(0, rest.find('+'));
     rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-    const bool is_short =
-        name.data() != selector.data() &&
-        std::any_of(ShortOps().begin(), ShortOps().end(),
-                    [&](const auto& each) { return each.second == name; });
-    if (is_short || registry.FindSchema(name) != nullptr) continue;
+    if (registry.FindSchema(name) != nullptr) continue;
+    const auto ops = registry.OpNames();
+    const bool is_short = name.data() != selector.data() &&
+                          std::ranges::any_of(ops, [&](const std::string& op) {
+                            return registry.Schema(op).short_name() == name;
+                          });
+    if (is_short) continue;
     Fail(ErrorCode::kNotFound, "hint.unknown_op", "hint \"{}: {}\": {}",
-         Shown(selector), hint, NoOperator(name, registry.OpNames()));
+         Shown(selector), hint, NoOperator(name, ops));
   }
 }
 
@@ -218,10 +209,10 @@ std::string KernelName(const KernelDef& kernel) {
 std::string CallName(const std::vector<std::string>& ops) {
   std::string name;
   for (const std::string& op : ops) {
-    const auto found = ShortOps().find(op);
-    const bool in_full = name.empty() || found == ShortOps().end();
+    const OpSchema* schema =
+        name.empty() ? nullptr : Registry::Global().FindSchema(op);
     name += name.empty() ? "" : "+";
-    name += in_full ? std::string_view(op) : found->second;
+    name += schema == nullptr ? op : schema->short_name();
   }
   return name;
 }

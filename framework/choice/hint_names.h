@@ -14,7 +14,8 @@ struct KernelDef;
 
 // "plain", "onednn/direct": library and variant, without Sluice's own library.
 SLUICE_API std::string KernelName(const KernelDef& kernel);
-// "conv2d+bn+relu": the name of the call that computes these ops.
+// "conv2d+bn+relu": the name of the call that computes these ops, of the first
+// op's name and the short names of the others.
 SLUICE_API std::string CallName(const std::vector<std::string>& ops);
 // Whether both are the same but for capital letters.
 bool SameName(std::string_view a, std::string_view b);

@@ -357,6 +357,7 @@ OpSchema& OpSchema::Extends(const OpSchema& base) {
   extended.role_ = OpRole::kNone;
   extended.test_type_.clear();
   extended.fused_type_.clear();
+  extended.short_name_.clear();
   *this = std::move(extended);
   return *this;
 }
@@ -409,6 +410,16 @@ OpSchema& OpSchema::Sizes(std::map<std::string, std::string> sizes) {
 
 OpSchema& OpSchema::DimAttribute(std::string attribute) {
   dim_attributes_.push_back(std::move(attribute));
+  return *this;
+}
+
+OpSchema& OpSchema::Family(std::string name) {
+  if (!name.empty()) family_ = std::move(name);
+  return *this;
+}
+
+OpSchema& OpSchema::ShortName(std::string name) {
+  short_name_ = std::move(name);
   return *this;
 }
 

@@ -201,8 +201,8 @@ class SLUICE_API OpSchema {
   // Output `output` is a sparse gradient (VarDesc::rows), output `rows` says to
   // which rows of the parameter its rows are added.
   OpSchema& SparseRows(std::string_view output, std::string_view rows);
-  // Copies everything from `base` except name, gradient, role, and the ops that
-  // replace it: for an op that extends another one.
+  // Copies everything from `base` except names, gradient, role, and the ops
+  // that replace it: for an op that extends another one.
   OpSchema& Extends(const OpSchema& base);
   // The op that the framework uses for `role`; each role has one op.
   OpSchema& Serves(OpRole role);
@@ -233,6 +233,14 @@ class SLUICE_API OpSchema {
   // Sizes to measure the op with, in terms of a number n, by input or
   // attribute: "8, 16, n, n". Inputs that are not there have [64, n].
   OpSchema& Sizes(std::map<std::string, std::string> sizes);
+  // What the op belongs to in lists and drawings: "conv", "activation". By
+  // default the folder below operators/ that its source is in, for an op that
+  // Extends another that one's; "" outside of such a folder. An empty `name`
+  // changes nothing.
+  OpSchema& Family(std::string name);
+  // Its name after the first op of a call: "bn" in "conv2d+bn+relu". By default
+  // its name.
+  OpSchema& ShortName(std::string name);
   // The equivalents of the op: in ONNX, and as an expression of PyTorch over
   // the inputs and attributes by name ("torch.relu(X)"; `functional` is
   // torch.nn.functional), "" for none.
@@ -276,6 +284,11 @@ class SLUICE_API OpSchema {
   const std::string& leading_dims() const { return leading_dims_; }
   const std::string& fused_type() const { return fused_type_; }
   const std::map<std::string, std::string>& sizes() const { return sizes_; }
+  const std::string& family() const { return family_; }
+  // Returns name() without one.
+  const std::string& short_name() const {
+    return short_name_.empty() ? name_ : short_name_;
+  }
   const OnnxCounterpart& onnx() const { return onnx_; }
   const std::string& torch() const { return torch_; }
   const std::string& test_type() const { return test_type_; }
@@ -318,6 +331,8 @@ class SLUICE_API OpSchema {
   std::string leading_dims_;
   std::string fused_type_;
   std::map<std::string, std::string> sizes_;
+  std::string family_;
+  std::string short_name_;
   OnnxCounterpart onnx_;
   std::string torch_;
   std::string test_type_;

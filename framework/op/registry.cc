@@ -54,8 +54,13 @@ Registry::~Registry() = default;
 
 namespace {
 
-// The version of the kernels that AddFrom adds; null outside of it.
-thread_local const char* t_version = nullptr;
+// What the kernels and operators that AddFrom adds have in common; null outside
+// of it.
+struct Source {
+  const char* version = nullptr;
+  const char* family = "";
+};
+thread_local Source t_source;
 
 // Libraries of SLUICE_KERNEL_PATH may use the registry while they are loaded;
 // other threads wait.
@@ -90,6 +95,7 @@ Registry& Registry::Global() {
 void Registry::AddOperator(std::string_view name,
                            const std::function<void(OpSchema&)>& fill) {
   OpSchema schema{std::string(name)};
+  schema.Family(t_source.family);
   fill(schema);
   schema.Validate();
   const std::unique_lock lock(state_->mutex);
@@ -186,11 +192,13 @@ void Registry::AddModule(KernelModule module) {
   state_->modules.push_back(std::move(module));
 }
 
-void Registry::AddFrom(const char* version, void (*add)(Registry& registry)) {
-  const struct Version {
-    explicit Version(const char* text) { t_version = text; }
-    ~Version() { t_version = nullptr; }
-  } guard(version);
+void Registry::AddFrom(const char* version,
+                       const char* family,
+                       void (*add)(Registry& registry)) {
+  const struct Guard {
+    explicit Guard(Source source) { t_source = source; }
+    ~Guard() { t_source = {}; }
+  } guard({version, family});
   add(*this);
 }
 
@@ -269,7 +277,7 @@ void internal::AddKernel(
     kernel.exchanges = traits.exchanges;
     kernel.make_queue = traits.make_queue;
     kernel.make = make;
-    if (t_version != nullptr) kernel.version = t_version;
+    if (t_source.version != nullptr) kernel.version = t_source.version;
     registry.AddKernel(std::move(kernel));
   }
 }

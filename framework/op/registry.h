@@ -119,8 +119,11 @@ class SLUICE_API Registry {
   // prepared later; adds the kernel if there is none.
   void ReplaceKernel(KernelDef kernel);
   void AddModule(KernelModule module);
-  // Calls `add`, a function of the REGISTER_ macros. Its kernels get `version`.
-  void AddFrom(const char* version, void (*add)(Registry& registry));
+  // Calls `add`, a function of the REGISTER_ macros. Its kernels get `version`;
+  // its operators get `family`, unless their schemas say another one.
+  void AddFrom(const char* version,
+               const char* family,
+               void (*add)(Registry& registry));
   // Sets a library's version ("oneDNN 3.2.1") in the recorded_version of
   // kernels of `library` ("ONEDNN") that are added later.
   void SetLibraryVersion(std::string_view library, std::string_view version);

@@ -101,6 +101,7 @@ void Schema(const BinaryInfo& info, OpSchema& op) {
                                         : MakeGradients<kBinaryGrad>);
   }
   op.Onnx({info.onnx, {}}).Torch(info.torch);
+  op.Family(info.family).ShortName(info.short_name);
 }
 
 void GradSchema(const OpSchema& forward, const BinaryInfo& info, OpSchema& op) {

@@ -88,6 +88,7 @@ std::vector<OpDesc> LookupTableGradient(const OpDesc& forward) {
 }
 
 void LookupTableSchema(OpSchema& op) {
+  op.Family("embedding");
   op.Doc("Picks rows of a table: Out[i, ...] = W[Ids[i], ...].");
   op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
   op.Input("W", "T", "[V, D]: the table.");

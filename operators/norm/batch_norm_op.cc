@@ -98,7 +98,7 @@ void BatchNormArguments(OpSchema& op) {
 
 void BatchNormSchema(OpSchema& op) {
   BatchNormArguments(op);
-  op.FusedAs("fused_batch_norm");
+  op.FusedAs("fused_batch_norm").ShortName("bn");
   op.Sizes({{"X", "8, n, 14, 14"},
             {"Scale", "n"},
             {"Bias", "n"},

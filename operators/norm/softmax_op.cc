@@ -39,7 +39,7 @@ void ForwardSchema(OpSchema& op) {
                    "The dimension that sums to 1; a negative one counts from "
                    "the end.")
       .Default(int64_t{-1});
-  op.InferShape(SoftmaxShape);
+  op.InferShape(SoftmaxShape).Family("softmax");
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 

@@ -42,6 +42,7 @@ void PoolGradShape(InferShapeContext& context) {
 }
 
 void PoolSchema(OpSchema& op) {
+  op.Family("pool");
   op.Doc(
       "One row for each sequence, of its rows, column by column. Sums are "
       "added in double precision, from the first row to the last. NaN is the "
@@ -65,6 +66,7 @@ void PoolSchema(OpSchema& op) {
 }
 
 void ReduceSchema(OpSchema& op) {
+  op.Family("reduction");
   op.Doc(
       "All rows of all sequences as one, as sequence_pool does it: a reduction "
       "over dim 0 that leaves padding out.");

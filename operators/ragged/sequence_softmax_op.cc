@@ -30,6 +30,7 @@ std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
 }
 
 void SoftmaxSchema(OpSchema& op) {
+  op.Family("softmax");
   op.Doc(
       "The softmax over the rows of each sequence, column by column; Fluid's "
       "has one column.");
@@ -42,6 +43,7 @@ void SoftmaxSchema(OpSchema& op) {
 }
 
 void SoftmaxGradSchema(OpSchema& op) {
+  op.Family("softmax");
   op.Doc("The gradient of sequence_softmax; 0 for padding.");
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("Out", "T", "What sequence_softmax gave.");

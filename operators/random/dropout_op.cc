@@ -17,6 +17,7 @@ void DropoutGradShape(InferShapeContext& context) {
 }
 
 void DropoutSchema(OpSchema& op) {
+  op.Family("dropout");
   op.Doc(
       "Sets random elements to 0: the same for the same seed, place in the "
       "program and run, whatever the device and the number of threads.");

@@ -17,6 +17,7 @@ void MeanGradShape(InferShapeContext& context) {
 }
 
 void MeanSchema(OpSchema& op) {
+  op.Family("loss");  // most losses end with it
   op.Doc(
       "The mean of all elements, summed as by reduce_sum and rounded once. "
       "That of no elements is NaN.");

@@ -45,7 +45,7 @@ void Schema(const UnaryInfo& info, OpSchema& op) {
   op.Gradient(info.gradient_reads == GradientReads::kX
                   ? MakeGradients<kGradFromX>
                   : MakeGradients<kGradFromOut>);
-  op.Torch(info.torch);
+  op.Torch(info.torch).Family(info.family);
   OnnxCounterpart onnx = {info.onnx, {}};
   for (const UnaryAttr& attr : info.attributes) {
     if (attr.onnx != nullptr) onnx.attributes[attr.onnx] = attr.name;

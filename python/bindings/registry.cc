@@ -80,6 +80,8 @@ nb::dict DescribeSchema(const OpSchema& schema) {
     sizes[name.c_str()] = text;
   }
   result["sizes"] = sizes;
+  result["family"] = schema.family();
+  result["short_name"] = schema.short_name();
   result["onnx"] = schema.onnx().op_type;
   result["torch"] = schema.torch();
   return result;

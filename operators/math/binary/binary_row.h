@@ -82,6 +82,10 @@ struct BinaryInfo {
   // that does; "" for none.
   const char* onnx = "";
   const char* torch = "";
+  // What the op is listed and drawn with (OpSchema::Family); "": the rest of
+  // the table.
+  const char* family = "";
+  const char* short_name = "";  // OpSchema::ShortName
 
   constexpr bool differentiable() const { return x_term != BinaryTerm::kNone; }
 };

@@ -61,6 +61,9 @@ struct UnaryInfo {
   // attributes that does; "" for none.
   const char* onnx = "";
   const char* torch = "";
+  // What the op is listed and drawn with (OpSchema::Family); "": the rest of
+  // the table.
+  const char* family = "";
 };
 
 // The loops of a row for one dtype. They run on the calling thread, with the

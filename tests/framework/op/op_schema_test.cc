@@ -78,9 +78,12 @@ TEST(OpSchemaTest, AFilterIsNoImage) {
 TEST(OpSchemaTest, AnExtendedOpIsNotReplacedAsItsBaseIs) {
   OpSchema base = Valid();
   base.Product().FusedAs("fused").Sizes({{"X", "n"}});
+  base.Family("conv").ShortName("b");
   OpSchema op("extended");
-  op.Extends(base);
+  op.Family("fusion").Extends(base);
   EXPECT_TRUE(op.product());
+  EXPECT_EQ(op.family(), "conv");
+  EXPECT_EQ(op.short_name(), "extended");
   EXPECT_EQ(op.fused_type(), "");
   EXPECT_EQ(op.sizes(), base.sizes());
 }

@@ -145,13 +145,28 @@ TEST(RegistryTest, RecordedVersionsHaveThatOfTheLibrary) {
 
 TEST(RegistryTest, KernelsOfAMacroHaveTheVersionOfTheirSource) {
   Registry registry;
-  registry.AddFrom("1f00c2a97b3e", [](Registry& to) {
+  registry.AddFrom("1f00c2a97b3e", "", [](Registry& to) {
     AddPlainKernels<PlainKernel>(to, "op", CPUPlace());
   });
   registry.AddKernel(Kernel("later", DType::kFloat32));
   const auto kernels = registry.Kernels("op");
   EXPECT_EQ(kernels.front()->recorded_version, "1f00c2a97b3e");
   EXPECT_EQ(kernels.back()->recorded_version, "1");
+}
+
+TEST(RegistryTest, OperatorsOfAMacroHaveTheFamilyOfTheirSource) {
+  Registry registry;
+  registry.AddFrom("1", "conv", [](Registry& to) {
+    to.AddOperator("of_folder", &Schema);
+    to.AddOperator("of_schema", [](OpSchema& op) {
+      Schema(op);
+      op.Family("activation");
+    });
+  });
+  registry.AddOperator("later", &Schema);
+  EXPECT_EQ(registry.Schema("of_folder").family(), "conv");
+  EXPECT_EQ(registry.Schema("of_schema").family(), "activation");
+  EXPECT_EQ(registry.Schema("later").family(), "");
 }
 
 TEST(RegistryTest, EachBuiltInKernelHasTheHashOfItsSources) {

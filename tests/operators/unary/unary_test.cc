@@ -95,6 +95,10 @@ TEST(Unary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
     EXPECT_EQ(schema.onnx().op_type, row.info.onnx);
     EXPECT_EQ(schema.torch(), row.info.torch);
     EXPECT_TRUE(schema.elementwise());
+    const std::string said = row.info.family;
+    EXPECT_EQ(schema.family(), said.empty() ? "unary" : said);
+    EXPECT_EQ(Registry::Global().Schema(schema.name() + "_grad").family(),
+              schema.family());
     EXPECT_EQ(FindUnaryRow(row.info.name), &row);
   }
   EXPECT_EQ(FindUnaryRow("conv2d"), nullptr);
