@@ -196,7 +196,7 @@ def page(
     # build, and to read.
     lines = ["---", "orphan: true", "---", ""]
     lines += [f"# {text(name)}", "", text(schema["doc"]), ""]
-    family = op_sources.family(name)
+    family = schema["family"] or "other"
     lines += [f"[{title(family)}](index.md#ops-{family}) · [all ops](index.md)", ""]
     forward = forward_op(name, ops)
     if forward is not None:
@@ -213,11 +213,11 @@ def page(
     return "\n".join([*lines, *elsewhere(schema, used)])
 
 
-def by_family(ops: Iterable[str]) -> dict[str, list[str]]:
-    """The ops of each family, in the order in which they are shown."""
+def by_family(ops: Mapping[str, Schema]) -> dict[str, list[str]]:
+    """The names of each family's ops, in the order in which they are shown."""
     families: dict[str, list[str]] = {family: [] for family in OPS["families"]}
-    for name in ops:
-        families.setdefault(op_sources.family(name), []).append(name)
+    for name, schema in ops.items():
+        families.setdefault(schema["family"] or "other", []).append(name)
     return {family: names for family, names in families.items() if names}
 
 
@@ -227,7 +227,7 @@ def title(family: str) -> str:
 
 def index(ops: dict[str, Schema], alone: Mapping[str, Collection[str]] = {}) -> str:
     """The list of all ops but gradients, with the operators that each is `alone`."""
-    forward = [name for name in ops if forward_op(name, ops) is None]
+    forward = {name: one for name, one in ops.items() if forward_op(name, ops) is None}
     lines = ["# Ops", "", OPS["index"].format(count=len(forward)), ""]
     for family, names in by_family(forward).items():
         rows = []

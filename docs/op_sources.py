@@ -1,5 +1,4 @@
-"""Which files ops, their kernels and their families are in, found by what these
-register."""
+"""Which files ops and their kernels are in, found by what these register."""
 
 from __future__ import annotations
 
@@ -31,12 +30,6 @@ def files() -> dict[tuple[str, ...], Path]:
 def op_file(name: str) -> Path | None:
     """The file with the schema, or the row, of an op or of its forward op."""
     return files().get((name,)) or files().get((re.sub(r"_grad(_\w+)?$", "", name),))
-
-
-def family(name: str) -> str:
-    """The folder of an op: conv, loss, ..."""
-    path = op_file(name)
-    return path.parent.name if path else "other"
 
 
 def link(path: Path, words: object) -> str:

@@ -3,8 +3,9 @@
 #   follow_adding_an_op.sh SOURCE_DIR WORK_DIR PYTHON [CMAKE_OPTION...]
 # Fails unless the operator and the row of a table build, pass their tests and
 # the harness, and touched two sources, one test and one table. So do the rows
-# of tests/guides/rows, one for each other table; and all rows are used from
-# C++, and with PYTHON, the package's interpreter or "", from Python and ONNX.
+# of tests/guides/rows, one for each other table and an activation; and all rows
+# are used from C++, and with PYTHON, the package's interpreter or "", from
+# Python and ONNX.
 set -euo pipefail
 source_dir=$1 work=$2 python=$3
 shift 3
@@ -49,7 +50,7 @@ for file in $(cd "$rows" && find operators -name '*.inc' | sort); do
   add_row "$rows/$file" "$file"
   names+=("$(sed -n 's/.*[.]name = "\(.*\)",/\1/p' "$rows/$file")")
 done
-[ ${#names[@]} -eq 3 ]
+[ ${#names[@]} -eq 4 ]
 cp "$rows/new_rows_test.cc" "$tree/tests/operators/unary/"
 
 # Two levels below the source, like every preset, for ccache.

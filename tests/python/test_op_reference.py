@@ -97,6 +97,7 @@ def test_the_index_links_ops_and_not_their_gradients(ops):
     assert "ONNX" in index and "__Conv.html" not in index
     # Of an operator that this op alone computes.
     assert "__Conv.html" in op_reference.index(ops, {"conv2d": {"Conv"}})
+    assert op_reference.by_family(ops).keys() - {"other"} <= op_reference.OPS["families"].keys()
     families = index.split("\n## ")
     (losses,) = [one for one in families if "](kernels_loss.md)" in one]
     assert "](softmax_with_cross_entropy.md)" in losses

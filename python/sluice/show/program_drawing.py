@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,36 +21,34 @@ from .drawing import (
     stack,
     write,
 )
-from .summary import ACTIVATION, Layers, count_by_phase
+from .summary import Layers, count_by_phase, family
 
 if TYPE_CHECKING:
     from ..elsewhere import LayerCall
     from ..program import Operator, Program
 
 _MOST_BOXES = 60  # that are drawn without folding repeated blocks
+# The families of ops that have a colour; others are "other".
 _KINDS = {
-    "convolution": r"conv\dd",
-    "pooling": r"pool|maxout",
-    "normalisation": r"_norm|^lrn",
-    "loss, metric": r"entropy|_loss|accuracy|crf|^mean$|^top_k",
-    "product": r"^(mul|matmul|lookup_table|lstm|gru|simple_rnn|linear_att)",
-    "activation": f"{ACTIVATION}|softmax|dropout",
-    "control flow": r"^(if|loop)$",
-    "data movement": r"reshape|transpose|squeeze|concat|slice|pad|crop|expand"
-    r"|tile|flatten|gather|scatter|cast|assign|^shape|shuffle|resize|^c_",
+    "convolution": ["conv"],
+    "pooling": ["pool"],
+    "normalisation": ["norm"],
+    "loss, metric": ["loss", "metric", "sequence"],
+    "product": ["contraction", "embedding", "recurrent"],
+    "activation": ["activation", "softmax", "dropout"],
+    "control flow": ["control_flow"],
+    "data movement": (
+        "movement indexing conversion creation collective ragged resize"
+    ).split(),
 }
-# Written below the op whose result they change.
-_JOINED = f"{ACTIVATION}|dropout|_norm|bias_add"
+_KIND_OF = {f: kind for kind, families in _KINDS.items() for f in families}
+# Of what is written below the op whose result it changes, besides a bias.
+_JOINED = {"activation", "dropout", "norm"}
 
 
-@functools.cache
 def kind(op: str) -> str:
-    """The kind of an op, by its type; a gradient has that of its op."""
-    plain = re.sub(r"^fused_|_grad(_\w+)?$", "", op)
-    for name, pattern in _KINDS.items():
-        if re.search(pattern, plain):
-            return name
-    return "other"
+    """The kind of an op, by its family."""
+    return _KIND_OF.get(family(op), "other")
 
 
 def feed_boxes(
@@ -258,7 +254,7 @@ class _Boxes:
 
 def _joins(cell: Cell) -> bool:
     added = cell.name == "elementwise_add" and "weight" in cell.detail
-    return added or re.search(_JOINED, cell.name) is not None
+    return added or cell.name == "bias_add" or family(cell.name) in _JOINED
 
 
 def draw(

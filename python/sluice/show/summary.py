@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import _core, errors
 from ..display import (
     Text,
     counted,
@@ -29,8 +30,15 @@ Op = dict[str, Any]
 _ROWS = 60  # more are folded, unless all are asked for
 MOST_OPS = 3  # of a layer that is shown by its ops, not by its name
 _PHASES = ("forward", "backward", "optimize")
-# The ops that lines and drawings show with the op before them.
-ACTIVATION = "elu|sigmoid|^tanh|swish|mish|softplus|softsign"
+_schema = functools.cache(_core._schema)
+
+
+def family(op: str) -> str:
+    """The family of an op, such as "activation"; "" if it is not loaded."""
+    try:
+        return _schema(op)["family"]
+    except errors.NotFoundError:
+        return ""
 
 
 def _by(sizes: Any) -> str:
@@ -166,7 +174,7 @@ class Layers:
             elif rows and self._continues(op, layer, rows[-1], last, inputs):
                 row = rows[-1]
                 rows[-1] = row._replace(
-                    op=f"{row.op}+{op['type'].removeprefix('elementwise_')}",
+                    op=f"{row.op}+{_schema(op['type'])['short_name']}",
                     output=shape_text(self._shape(output)),
                     persistables=row.persistables + new,
                 )
@@ -196,8 +204,7 @@ class Layers:
         if not row.layer or last not in inputs or self.readers[last] != 1:
             return False
         bias = op["type"] == "elementwise_add" and layer == row.layer
-        activation = re.search(ACTIVATION, op["type"]) is not None
-        return bias or (activation and not layer)
+        return bias or (family(op["type"]) == "activation" and not layer)
 
     def _facts(self, op: Op) -> str:
         shapes = {

@@ -44,6 +44,13 @@ fetches = [
 ]
 check(sl.Executor().run(feed={"x": VALUES}, fetch_list=fetches))
 
+# Its row alone makes an op an activation where networks are shown.
+with sl.program_guard(sl.Program(), sl.Program()):
+    sl.layers.square_unit(sl.layers.fc(sl.data("x", [None, 4]), 3))
+    shown = sl.default_main_program()
+    assert "mul+add+square_unit 4 -> 3" in shown.summary()
+    assert ">activation</text>" in shown.draw()
+
 # log2 has no counterpart; ONNX's Log and a factor compute the same.
 model = make_model(
     make_graph(

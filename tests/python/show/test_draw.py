@@ -14,6 +14,7 @@ import pytest
 import sluice as sl
 from sluice import _core
 from sluice.show.plan_drawing import draw as draw_plan
+from sluice.show.program_drawing import kind
 from sluice.show.graph_layout import lay_out
 from sluice.lab import networks
 
@@ -312,6 +313,21 @@ def test_the_legend_has_the_kinds_that_are_there():
     words = texts(made(lenet).draw())
     assert {"fed", "convolution", "pooling", "activation", "product"} <= set(words)
     assert "normalisation" not in words
+
+
+def test_activations_are_known_by_the_family_of_their_schemas():
+    schemas = {op: _core._schema(op) for op in L.ops.names()}
+    found = {op: one for op, one in schemas.items() if one["family"] == "activation"}
+    assert {"relu", "gelu", "prelu", "shrink", "tanh"} <= found.keys()
+    assert found.keys().isdisjoint({"abs", "conv2d", "softmax"})
+    for op, one in found.items():
+        assert kind(op) == kind(f"{op}_grad") == "activation"
+        if len(one["inputs"]) == 1:
+            program = made(lambda: getattr(L, op)(L.fc(sl.data("x", [None, 4]), 3)))
+            assert f"mul+add+{op} 4 -> 3" in program.summary()
+            # An arrow to the layer, and none inside of it.
+            assert crossings(program.draw()) == (0, 1)
+    assert kind("fc") == "other"  # a layer, and no op
 
 
 def test_long_and_hostile_names_are_cut_in_the_middle_and_escaped():
