@@ -1,11 +1,11 @@
 #include "sluice/operators/math/device_formulas.cuh"
-#include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/operators/unary/predicate_row.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice {
 namespace {
-#include "sluice/operators/math/unary/predicate_rows.inc"
+#include "sluice/operators/unary/predicate_rows.inc"
 }  // namespace
 namespace {
 

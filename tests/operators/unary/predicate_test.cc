@@ -10,7 +10,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
-#include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/operators/unary/predicate_row.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice {
