@@ -1,7 +1,6 @@
 #pragma once
 
-#include "sluice/operators/math/contraction/matmul.h"
-#include "sluice/operators/math/contraction/matmul_work.h"
+#include "sluice/operators/contraction/matmul.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -1,5 +1,7 @@
+#include "sluice/operators/contraction/matmul.h"
+#include "sluice/operators/contraction/matmul_kernel.h"
+#include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/math/broadcast.h"
-#include "sluice/operators/math/contraction/matmul.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
@@ -97,5 +99,16 @@ constexpr GradientOp kMatmulGradY = {
 REGISTER_OPERATOR(matmul, (WithGradient<kMatmulGradX, kMatmulGradY>));
 REGISTER_OPERATOR(matmul_grad_x, GradientSchema<kMatmulGradX>);
 REGISTER_OPERATOR(matmul_grad_y, GradientSchema<kMatmulGradY>);
+REGISTER_OP_CPU_KERNEL(matmul,
+                       EstimatedBy<&MatmulWork<Matmul, MatmulOut>>,
+                       MatmulKernel<Matmul, MatmulOut, FloatsAndWidenedHalves>);
+REGISTER_OP_CPU_KERNEL(
+    matmul_grad_x,
+    EstimatedBy<&MatmulWork<Matmul, MatmulXGrad>>,
+    MatmulKernel<Matmul, MatmulXGrad, FloatsAndWidenedHalves>);
+REGISTER_OP_CPU_KERNEL(
+    matmul_grad_y,
+    EstimatedBy<&MatmulWork<Matmul, MatmulYGrad>>,
+    MatmulKernel<Matmul, MatmulYGrad, FloatsAndWidenedHalves>);
 
 }  // namespace sluice

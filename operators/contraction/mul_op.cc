@@ -1,3 +1,5 @@
+#include "sluice/operators/contraction/matmul_kernel.h"
+#include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
@@ -98,5 +100,14 @@ constexpr GradientOp kMulGradY = {
 REGISTER_OPERATOR(mul, (WithGradient<kMulGradX, kMulGradY>));
 REGISTER_OPERATOR(mul_grad_x, GradientSchema<kMulGradX>);
 REGISTER_OPERATOR(mul_grad_y, GradientSchema<kMulGradY>);
+REGISTER_OP_CPU_KERNEL(mul,
+                       EstimatedBy<&MatmulWork<Mul, MatmulOut>>,
+                       MatmulKernel<Mul, MatmulOut, FloatsAndWidenedHalves>);
+REGISTER_OP_CPU_KERNEL(mul_grad_x,
+                       EstimatedBy<&MatmulWork<Mul, MatmulXGrad>>,
+                       MatmulKernel<Mul, MatmulXGrad, FloatsAndWidenedHalves>);
+REGISTER_OP_CPU_KERNEL(mul_grad_y,
+                       EstimatedBy<&MatmulWork<Mul, MatmulYGrad>>,
+                       MatmulKernel<Mul, MatmulYGrad, FloatsAndWidenedHalves>);
 
 }  // namespace sluice

@@ -1,8 +1,7 @@
-#include "sluice/operators/math/contraction/matmul_work.h"
-
 #include <gtest/gtest.h>
 
 #include "sluice/framework/costs/machine_figures.h"
+#include "sluice/operators/contraction/matmul.h"
 
 namespace sluice {
 namespace {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
+#include "sluice/framework/op/kernel_work.h"
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
@@ -63,5 +65,14 @@ SLUICE_API MatMulPlan PlanMatMul(MatMulResult result,
 template <typename T>
 SLUICE_API void MatMul(
     const MatMulPlan& plan, T alpha, const T* first, const T* second, T* out);
+
+// Returns the cost of MatMul; `element` is sizeof(T).
+SLUICE_API KernelWork MatMulWork(const MatMulPlan& plan, size_t element);
+
+// Returns the part of the cost that all kernels share: the memory accessed, and
+// the flops with vectors along the columns.
+SLUICE_API KernelWork ProductWork(const MatMulPlan& plan,
+                                  size_t element,
+                                  int64_t lanes);
 
 }  // namespace sluice
