@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/operators/math/sequence/embedding_mask.h"
+#include "sluice/operators/sequence/embedding_mask.h"
 
 // Shared by the kernels of discriminative_loss and its gradient.
 namespace sluice {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/framework/op/op_kernel_context.h"
-#include "sluice/operators/math/sequence/embedding_mask.h"
+#include "sluice/operators/sequence/embedding_mask.h"
 #include "sluice/platform/error.h"
 
 // Shared by the CPU kernels of ops on embeddings and run-length coded masks.

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
-#include "sluice/operators/math/sequence/crf.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_kernel.h"
 #include "sluice/operators/sequence/crf_shape.h"
+#include "sluice/operators/sequence/crf_weights.h"
 
 namespace sluice {
 namespace {
@@ -41,6 +43,183 @@ constexpr GradientOp kCrfGrad = {
     .output_grads = {"LogLikelihood"},
     .wanted = {"Emission", "Transition"},
     .dims = CrfLossDims};
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+// The doubles of scratch that CrfCost and CrfGradient need for sequences of up
+// to `length` positions.
+inline int64_t CrfCostScratch(int64_t tags) {
+  return 3 * tags;
+}
+inline int64_t CrfGradientScratch(int64_t length, int64_t tags) {
+  return (length + 4) * tags + length;
+}
+
+double SumOfExponentials(const double* x, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += std::exp(x[i]);
+  }
+  return sum;
+}
+
+// Advances by one position: emission[j] + log(sum over i of exp(from[i] +
+// pair[i, j])). `sums` has space for one number per tag.
+template <typename T>
+double NextAlpha(const CrfWeights<T>& weights,
+                 const T* emission,
+                 const double* from,
+                 double* to,
+                 double* sums) {
+  const int64_t tags = weights.tags();
+  const CrfEmissions<T> emissions(emission, tags);
+  std::fill(to, to + tags, kNone);
+  std::fill(sums, sums + tags, 0.0);
+  for (int64_t i = 0; i < tags; ++i) {
+    for (int64_t j = 0; j < tags; ++j) {
+      to[j] = std::max(to[j], from[i] + weights.pair(i, j));
+    }
+  }
+  for (int64_t i = 0; i < tags; ++i) {
+    for (int64_t j = 0; j < tags; ++j) {
+      if (to[j] == kNone) continue;
+      sums[j] += std::exp(from[i] + weights.pair(i, j) - to[j]);
+    }
+  }
+  for (int64_t j = 0; j < tags; ++j) {
+    to[j] += emissions[j];
+  }
+  // The logarithms are small and therefore added last.
+  const double largest = CenterWeights(to, tags);
+  for (int64_t j = 0; j < tags; ++j) {
+    to[j] += std::log(sums[j]);
+  }
+  return largest;
+}
+
+// Computes beta[i] of the previous position, up to a constant, from gamma[j] =
+// emission + beta of one position. Adds `factor` times P(i, j) to pair_grad;
+// its logarithm is alpha[i] + pair[i, j] + gamma[j] - log_factor. `terms` and
+// `sums` have space for one number per tag.
+template <typename T>
+void StepBack(const CrfWeights<T>& weights,
+              const double* alpha,
+              const double* gamma,
+              double log_factor,
+              double factor,
+              double* beta,
+              double* terms,
+              double* sums,
+              double* pair_grad) {
+  const int64_t tags = weights.tags();
+  for (int64_t i = 0; i < tags; ++i) {
+    for (int64_t j = 0; j < tags; ++j) {
+      terms[j] = weights.pair(i, j) + gamma[j];
+    }
+    beta[i] = *std::max_element(terms, terms + tags);
+    sums[i] = 1;
+    if (beta[i] == kNone) continue;
+    const double weight = factor * std::exp(alpha[i] + (beta[i] - log_factor));
+    double sum = 0;
+    for (int64_t j = 0; j < tags; ++j) {
+      const double term = std::exp(terms[j] - beta[i]);
+      sum += term;
+      pair_grad[i * tags + j] += weight * term;
+    }
+    sums[i] = sum;
+  }
+  CenterWeights(beta, tags);
+  for (int64_t i = 0; i < tags; ++i) {
+    beta[i] += std::log(sums[i]);
+  }
+}
+
+// Returns -log of the probability of `label`, for emissions [length, tags].
+template <typename T>
+double CrfCost(const CrfWeights<T>& weights,
+               const T* emission,
+               const int64_t* label,
+               int64_t length,
+               double* scratch) {
+  if (length == 0) return 0;
+  const int64_t tags = weights.tags();
+  double* alpha = scratch;
+  double* next = scratch + tags;
+  double* sums = scratch + 2 * tags;
+  // How much better the best path so far is than the labels. Only this is
+  // stored: both scores may be large, and their difference would lose digits.
+  double ahead =
+      FirstAlpha(weights, emission, alpha) -
+      (weights.start(label[0]) + CrfEmissions<T>(emission, tags)[label[0]]);
+  for (int64_t t = 1; t < length; ++t) {
+    const T* own = emission + t * tags;
+    ahead += NextAlpha(weights, own, alpha, next, sums) -
+             (weights.pair(label[t - 1], label[t]) +
+              CrfEmissions<T>(own, tags)[label[t]]);
+    std::swap(alpha, next);
+  }
+  for (int64_t j = 0; j < tags; ++j) {
+    alpha[j] += weights.end(j);
+  }
+  ahead += CenterWeights(alpha, tags) - weights.end(label[length - 1]);
+  return ahead + std::log(SumOfExponentials(alpha, tags));
+}
+
+// Adds `scale` times the gradient of CrfCost to transition_grad [tags + 2,
+// tags], and sets emission_grad [length, tags] to it unless that is nullptr.
+template <typename T>
+void CrfGradient(const CrfWeights<T>& weights,
+                 const T* emission,
+                 const int64_t* label,
+                 int64_t length,
+                 double scale,
+                 T* emission_grad,
+                 double* transition_grad,
+                 double* scratch) {
+  if (length == 0) return;
+  const int64_t tags = weights.tags();
+  double* alphas = scratch;
+  double* beta = scratch + length * tags;
+  double* gamma = beta + tags;
+  double* terms = gamma + tags;
+  double* sums = terms + tags;
+  double* steps = sums + tags;  // subtracted by NextAlpha
+  double* start_grad = transition_grad;
+  double* end_grad = transition_grad + tags;
+  double* pair_grad = transition_grad + 2 * tags;
+  steps[0] = FirstAlpha(weights, emission, alphas);
+  for (int64_t t = 1; t < length; ++t) {
+    steps[t] = NextAlpha(weights, emission + t * tags, alphas + (t - 1) * tags,
+                         alphas + t * tags, sums);
+  }
+  for (int64_t j = 0; j < tags; ++j) {
+    beta[j] = weights.end(j);
+  }
+  for (int64_t t = length - 1; t >= 0; --t) {
+    const double* alpha = alphas + t * tags;
+    // Normalizes so that the probabilities at each position add up to 1.
+    for (int64_t j = 0; j < tags; ++j) {
+      terms[j] = alpha[j] + beta[j];
+    }
+    const double largest = CenterWeights(terms, tags);
+    const double sum = SumOfExponentials(terms, tags);
+    const CrfEmissions<T> emissions(emission + t * tags, tags);
+    for (int64_t j = 0; j < tags; ++j) {
+      const double hit = j == label[t] ? 1.0 : 0.0;
+      const double p = scale * (std::exp(terms[j]) / sum - hit);
+      if (emission_grad != nullptr) {
+        emission_grad[t * tags + j] = static_cast<T>(p);
+      }
+      if (t == 0) start_grad[j] += p;
+      if (t == length - 1) end_grad[j] += p;
+      gamma[j] = emissions[j] + beta[j];
+    }
+    if (t == 0) break;
+    StepBack(weights, alpha - tags, gamma, steps[t] + largest, scale / sum,
+             beta, terms, sums, pair_grad);
+    pair_grad[label[t - 1] * tags + label[t]] -= scale;
+  }
+}
 
 // Transition gradients are summed in this many groups of sequences. The sums of
 // the groups are added at the end.

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/sequence/embedding_mask.h"
+#include "sluice/operators/sequence/embedding_mask.h"
 
 // For each x, a run is split into the pixels up to a block's border, whole
 // blocks, and the last pixels. Block sums are cached for all masks at that x,

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/sequence/embedding_mask.h"
+#include "sluice/operators/sequence/embedding_mask.h"
 
 #include <cmath>
 #include <limits>
@@ -174,8 +174,8 @@ TEST(EmbeddingMaskTest, AMaskDoesNotDependOnTheOthers) {
 }
 
 template <typename S>
-class FindInvalidRunTest : public testing::Test {};
-using IndexTypes = testing::Types<int32_t, int64_t>;
+class FindInvalidRunTest : public ::testing::Test {};
+using IndexTypes = ::testing::Types<int32_t, int64_t>;
 TYPED_TEST_SUITE(FindInvalidRunTest, IndexTypes);
 
 TYPED_TEST(FindInvalidRunTest, FindsTheFirst) {
