@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sluice/framework/op/op_kernel_context.h"
+#include "sluice/operators/indexing/indexed_slices.h"
 #include "sluice/operators/math/indexing/index_text.h"
-#include "sluice/operators/math/indexing/indexed_slices.h"
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "sluice/operators/math/indexing/index_plan.h"
-#include "sluice/operators/math/indexing/indexed_slices.h"
+#include "sluice/operators/indexing/indexed_slices.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/export.h"
 

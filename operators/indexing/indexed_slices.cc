@@ -1,4 +1,4 @@
-#include "sluice/operators/math/indexing/indexed_slices.h"
+#include "sluice/operators/indexing/indexed_slices.h"
 
 #include <algorithm>
 #include <atomic>
