@@ -1,5 +1,5 @@
 #include "sluice/operators/math/indexing/index_text.h"
-#include "sluice/operators/math/movement/device_scatter_add.cuh"
+#include "sluice/operators/movement/device_scatter_add.cuh"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -2,7 +2,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"
-#include "sluice/operators/math/movement/scatter_add.h"
+#include "sluice/operators/movement/scatter_add.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"

@@ -6,7 +6,6 @@
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
-#include "sluice/operators/math/movement/axis_map.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/movement/index_map.h"
 #include "sluice/operators/registration.h"

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/movement/device_scatter_add.cuh"
+#include "sluice/operators/movement/device_scatter_add.cuh"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "sluice/operators/math/movement/gather.h"
-#include "sluice/operators/math/movement/scatter_add.h"
 #include "sluice/operators/movement/copy_kernel.h"
+#include "sluice/operators/movement/scatter_add.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"

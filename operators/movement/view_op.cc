@@ -1,5 +1,6 @@
 #include <array>
 
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
 
@@ -165,10 +166,21 @@ void FlattenSchema(OpSchema& op) {
   });
 }
 
+class ViewKernel final : public CopyKernel<0> {
+  using CopyKernel<0>::CopyKernel;
+};
+
+void AddViewKernels(Registry& registry) {
+  for (const char* name : {"squeeze", "unsqueeze", "flatten"}) {
+    AddPlainKernels<ViewKernel>(registry, name, CPUPlace());
+  }
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(squeeze, SqueezeSchema);
 REGISTER_OPERATOR(unsqueeze, UnsqueezeSchema);
 REGISTER_OPERATOR(flatten, FlattenSchema);
+REGISTER_TABLE(view_kernels, AddViewKernels);
 
 }  // namespace sluice

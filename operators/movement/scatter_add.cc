@@ -1,4 +1,4 @@
-#include "sluice/operators/math/movement/scatter_add.h"
+#include "sluice/operators/movement/scatter_add.h"
 
 #include <algorithm>
 #include <cstring>
