@@ -1,6 +1,6 @@
-#include "sluice/operators/math/random/device_random.cuh"
-#include "sluice/operators/math/random/random.h"
+#include "sluice/operators/random/device_random.cuh"
 #include "sluice/operators/random/dropout_kernel.h"
+#include "sluice/operators/random/random.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

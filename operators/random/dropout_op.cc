@@ -1,6 +1,6 @@
-#include "sluice/operators/math/random/random.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/random/dropout_kernel.h"
+#include "sluice/operators/random/random.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

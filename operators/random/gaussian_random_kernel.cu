@@ -1,5 +1,5 @@
-#include "sluice/operators/math/random/box_muller.h"
-#include "sluice/operators/math/random/device_random.cuh"
+#include "sluice/operators/random/box_muller.h"
+#include "sluice/operators/random/device_random.cuh"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "sluice/operators/late_shape.h"
-#include "sluice/operators/math/random/random.h"
+#include "sluice/operators/random/random.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "sluice/operators/math/random/device_random.cuh"
+#include "sluice/operators/random/device_random.cuh"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

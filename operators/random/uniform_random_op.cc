@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "sluice/operators/late_shape.h"
-#include "sluice/operators/math/random/random.h"
+#include "sluice/operators/random/random.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

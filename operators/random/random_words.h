@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sluice/operators/math/random/philox.h"
+#include "sluice/operators/random/philox.h"
 #include "sluice/platform/export.h"
 
 namespace sluice {

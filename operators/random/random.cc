@@ -1,12 +1,12 @@
-#include "sluice/operators/math/random/random.h"
+#include "sluice/operators/random/random.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <type_traits>
 
-#include "sluice/operators/math/random/box_muller.h"
-#include "sluice/operators/math/random/random_words.h"
+#include "sluice/operators/random/box_muller.h"
+#include "sluice/operators/random/random_words.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 

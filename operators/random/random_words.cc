@@ -1,4 +1,4 @@
-#include "sluice/operators/math/random/random_words.h"
+#include "sluice/operators/random/random_words.h"
 
 // Each lane of a vector computes a block.
 //

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/random/random.h"
+#include "sluice/operators/random/random.h"
 
 #include <cmath>
 #include <numbers>
@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/operators/math/random/box_muller.h"
-#include "sluice/operators/math/random/random_words.h"
+#include "sluice/operators/random/box_muller.h"
+#include "sluice/operators/random/random_words.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {

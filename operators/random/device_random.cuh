@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/operators/math/random/philox.h"
+#include "sluice/operators/random/philox.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice {
