@@ -9,8 +9,8 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/plain_formulas.h"
 #include "sluice/operators/math/reduction/reduce_axes.h"
-#include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/reduction/reduction_row.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -263,11 +263,11 @@ void FoldGradient(const FoldPlan& plan,
         });
   });
 }
-#include "sluice/operators/math/reduction/reduction_rows.inc"
+#include "sluice/operators/reduction/reduction_rows.inc"
 }  // namespace
 }  // namespace sluice
 
-// The kernels of the rows of math/reduction's table.
+// The kernels of the rows of the table of reductions.
 namespace sluice {
 namespace {
 

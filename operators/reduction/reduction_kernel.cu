@@ -8,13 +8,13 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_fold.cuh"
 #include "sluice/operators/math/device_formulas.cuh"
-#include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/reduction/reduction_row.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
 namespace {
-#include "sluice/operators/math/reduction/reduction_rows.inc"
+#include "sluice/operators/reduction/reduction_rows.inc"
 }  // namespace
 namespace {
 

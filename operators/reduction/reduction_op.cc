@@ -1,14 +1,29 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <type_traits>
 
-#include "sluice/operators/math/reduction/reduction_row.h"
+#include "sluice/operators/math/plain_formulas.h"
 #include "sluice/operators/op_gradients.h"
+#include "sluice/operators/reduction/reduction_row.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
 #include "sluice/operators/usual_shapes.h"
 
-// The schemas of the rows of math/reduction's table and of their gradient ops.
+// The schemas of the rows of the table of reductions and of their gradient ops.
 namespace sluice {
 namespace {
+#include "sluice/operators/reduction/reduction_rows.inc"
+
+template <class... Row>
+std::span<const ReductionInfo> InfosOf(Rows<Row...> /*table*/) {
+  static constexpr std::array kInfos = {ReduceSumRow::kInfo,
+                                        ReduceMeanRow::kInfo, Row::kInfo...};
+  return kInfos;
+}
 
 // Returns the shape of Out.
 DDim OutDims(const InferShapeContext& context) {
@@ -124,6 +139,10 @@ void AddReductionOps(Registry& registry) {
 }
 
 }  // namespace
+
+std::span<const ReductionInfo> Reductions() {
+  return InfosOf(ReductionTable());
+}
 
 REGISTER_TABLE(reduction_ops, AddReductionOps);
 

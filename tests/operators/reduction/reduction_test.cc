@@ -13,7 +13,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
-#include "sluice/operators/math/reduction/reduction_row.h"
+#include "sluice/operators/reduction/reduction_row.h"
 
 namespace sluice {
 namespace {
