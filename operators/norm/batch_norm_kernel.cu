@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "sluice/operators/math/device_sum.cuh"
-#include "sluice/operators/math/norm/batch_norm.h"
-#include "sluice/operators/math/norm/far_moments.h"
+#include "sluice/operators/norm/batch_norm.h"
+#include "sluice/operators/norm/far_moments.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sluice/operators/chain/chain_steps.h"
-#include "sluice/operators/math/norm/batch_norm.h"
+#include "sluice/operators/norm/batch_norm.h"
 #include "sluice/operators/registration.h"
 
 // The kernels of batch_norm and of its fused forms. sync_batch_norm overrides

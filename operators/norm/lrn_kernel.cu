@@ -1,4 +1,4 @@
-#include "sluice/operators/norm/lrn_geometry.h"
+#include "sluice/operators/norm/lrn.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 

@@ -3,7 +3,7 @@
 #include "sluice/operators/conversion/widened_kernel.cuh"
 #include "sluice/operators/math/device_rows.cuh"
 #include "sluice/operators/math/device_sum.cuh"
-#include "sluice/operators/math/norm/far_moments.h"
+#include "sluice/operators/norm/far_moments.h"
 #include "sluice/operators/norm/row_norm.h"
 #include "sluice/operators/registration.h"
 

@@ -1,13 +1,12 @@
-#include "sluice/operators/math/conv/channel_sum.h"
-
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "sluice/operators/math/block_sums.h"
-#include "sluice/operators/math/norm/batch_norm.h"
+#include "sluice/operators/math/conv/channel_sum.h"
 #include "sluice/operators/math/softmax.h"
+#include "sluice/operators/norm/batch_norm.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/norm/row_norm.h"
+#include "sluice/operators/norm/row_norm.h"
 
 #include <algorithm>
 
@@ -6,9 +6,9 @@
 #include <hwy/highway.h>
 #include <math.h>
 
-#include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/operators/math/simd_doubles-inl.h"
 #include "sluice/operators/math/simd_loops-inl.h"
+#include "sluice/operators/norm/far_moments.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"

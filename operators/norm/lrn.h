@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "sluice/platform/export.h"
+#include "sluice/framework/op/op_kernel.h"
 
-// Local response normalization across channels through ParallelFor. The bits do
-// not depend on the number of threads. T: float, double.
 namespace sluice {
 
 // `rows` rows of channels x step elements. `step` is the number of pixels if
@@ -37,15 +36,19 @@ struct LrnGeometry {
   }
 };
 
-// out = x * s^-beta with s = k + scale * the sum of x^2 over the window.
-template <typename T>
-SLUICE_API void Lrn(const LrnGeometry& g, const T* x, T* out);
-
-// x_grad = out_grad * s^-beta - 2 * scale * beta * x * the sum over all windows
-// that contain x of out_grad * x * s^(-beta - 1). `terms` is memory for as many
-// elements as x has.
-template <typename T>
-SLUICE_API void LrnGrad(
-    const LrnGeometry& g, const T* x, const T* out_grad, T* terms, T* x_grad);
+// Returns the geometry for a kernel of lrn or lrn_grad; input 0 is X.
+inline LrnGeometry LrnGeometryOf(const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
+  const bool last = query.Attr<std::string>("data_format") == "NHWC";
+  const int rank = x.rank();
+  const int channel = last ? rank - 1 : 1;
+  const auto n = query.Attr<int64_t>("n");
+  LrnGeometry g(x.Product(0, channel), x[channel], x.Product(channel + 1, rank),
+                n);
+  g.k = query.Attr<double>("k");
+  g.scale = query.Attr<double>("alpha") / static_cast<double>(n);
+  g.beta = query.Attr<double>("beta");
+  return g;
+}
 
 }  // namespace sluice

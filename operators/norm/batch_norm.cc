@@ -1,4 +1,4 @@
-#include "sluice/operators/math/norm/batch_norm.h"
+#include "sluice/operators/norm/batch_norm.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/block_sums.h"
-#include "sluice/operators/math/norm/far_moments.h"
+#include "sluice/operators/norm/far_moments.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
