@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "sluice/operators/registration.h"
-#include "sluice/operators/resize/resize_axes.h"
+#include "sluice/operators/resize/resize_axis.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice {

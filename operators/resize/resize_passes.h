@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sluice/operators/math/resize/resize_axis.h"
+#include "sluice/operators/resize/resize_axis.h"
 #include "sluice/platform/export.h"
 
 namespace sluice {

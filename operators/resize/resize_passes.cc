@@ -1,4 +1,4 @@
-#include "sluice/operators/math/resize/resize_passes.h"
+#include "sluice/operators/resize/resize_passes.h"
 
 #include <algorithm>
 #include <cstring>
