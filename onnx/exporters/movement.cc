@@ -9,14 +9,6 @@ namespace sluice::onnx {
 
 namespace {
 
-void Assign(OpExport& op) {
-  op.Finish("Identity", {op.In("X")});
-}
-
-void Concat(OpExport& op) {
-  op.Finish("Concat", op.All("X"), {{"axis", op.Attr("axis")}});
-}
-
 // In both, 0 copies a size. For empty tensors ONNX does not allow -1 beside it.
 void Reshape(OpExport& op) {
   const DDim out = op.OutDims();
@@ -26,10 +18,6 @@ void Reshape(OpExport& op) {
   AttributeMap attributes;
   if (op.Bool("allow_zero")) attributes["allowzero"] = int64_t{1};
   op.Finish("Reshape", {op.In("X"), op.Operand("Shape")}, attributes);
-}
-
-void Transpose(OpExport& op) {
-  op.Finish("Transpose", {op.In("X")}, {{"perm", op.Attr("axis")}});
 }
 
 void Cast(OpExport& op) {
@@ -138,13 +126,10 @@ constexpr std::string_view kRandom =
     "model would have other ones";
 
 constexpr ExporterRow kMovementRows[] = {
-    {"assign", Assign},
     {"cast", Cast},
-    {"concat", Concat},
     {"crop", Crop},
     {"pad", Pad},
     {"reshape", Reshape},
-    {"transpose", Transpose},
     {"assign_value", AssignValue},
     {"fill_constant", FillConstant},
     {"gaussian_random", nullptr, Widened::kNone, 0, kRandom},

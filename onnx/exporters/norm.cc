@@ -51,11 +51,6 @@ void Lrn(OpExport& op) {
             {{"perm", ChannelsLast(rank)}});
 }
 
-void Softmax(OpExport& op) {
-  op.Finish(op.type() == "softmax" ? "Softmax" : "LogSoftmax", {op.In("X")},
-            {{"axis", op.Attr("axis")}});
-}
-
 // Fills the shape of dims `begin` to `end` - 1 (or the last) of X with a
 // number.
 std::string Filled(OpExport& op, double value, int64_t begin, int64_t end) {
@@ -204,10 +199,8 @@ constexpr ExporterRow kNormRows[] = {
     {"group_norm", ChannelNorm},
     {"instance_norm", ChannelNorm, Widened::kBFloat16, 22},
     {"layer_norm", LayerNorm},
-    {"log_softmax", Softmax},
     {"lrn", Lrn},
     {"rms_norm", RmsNorm, Widened::kHalves, 23},
-    {"softmax", Softmax},
     {"accuracy", Accuracy},
     {"average_embedding_mask", nullptr, Widened::kNone, 0, kMasks},
     {"crf_decoding", nullptr, Widened::kNone, 0, kSequences},

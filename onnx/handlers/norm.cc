@@ -51,16 +51,6 @@ void BatchNormalization7(Node& node) {
 template <bool kLog>
 constexpr const char* kSoftmaxOp = kLog ? "log_softmax" : "softmax";
 
-template <bool kLog>
-void Softmax(Node& node, int64_t axis) {
-  node.FinishUnary(kSoftmaxOp<kLog>, node.In(0), {{"axis", axis}});
-}
-
-template <bool kLog>
-void Softmax13(Node& node) {
-  Softmax<kLog>(node, node.attributes().Int("axis", -1));
-}
-
 // Up to opset 12 all dims from `axis` on form one row. compute(x, axis, last)
 // adds the op that computes rows along `axis`, with Finish if it is the last
 // op, else with Append, and returns its name.
@@ -315,13 +305,13 @@ constexpr HandlerRow kNormRows[] = {
     {"Hardmax", 13, Hardmax13},
     {"LayerNormalization", 1, LayerNormalization},  // onnxruntime's before 17
     {"LogSoftmax", 1, Softmax1<true>},
-    {"LogSoftmax", 13, Softmax13<true>},
+    {"LogSoftmax", 13, nullptr},
     {"LpNormalization", 1, LpNormalization},
     {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
     {"RMSNormalization", 23, RmsNormalization},
     {"SimplifiedLayerNormalization", 1, RmsNormalization},  // onnxruntime's
     {"Softmax", 1, Softmax1<false>},
-    {"Softmax", 13, Softmax13<false>},
+    {"Softmax", 13, nullptr},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ using Handler = void (*)(Node& node);
 struct HandlerRow {
   std::string_view type;
   int64_t since_version;
-  Handler handler;
+  Handler handler;  // nullptr: as its schema says (OpSchema::Onnx)
 };
 
 using HandlerTable = std::span<const HandlerRow>;
@@ -40,7 +40,8 @@ extern const HandlerTable kResizeHandlers;
 extern const HandlerTable kSequenceHandlers;
 extern const HandlerTable kSignalHandlers;
 
-// The handler for `type` in opset `version`, or nullptr.
+// The handler for `type` in opset `version`, or nullptr if there is none or its
+// schema says enough.
 Handler FindHandler(std::string_view type, int64_t version);
 // The oldest opset that has a handler for it, or 0.
 int64_t OldestHandled(std::string_view type);

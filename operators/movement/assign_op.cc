@@ -20,7 +20,8 @@ void AssignSchema(OpSchema& op) {
   op.InferShape(SameShape)
       .Elementwise()
       .Gradient(AssignGradient)
-      .Alias("Out", "X");
+      .Alias("Out", "X")
+      .Onnx({"Identity", {}});
 }
 
 class AssignKernel final : public CopyKernel<0> {

@@ -76,7 +76,8 @@ void ConcatSchema(OpSchema& op) {
   AxisAttribute(op);
   op.InferShape(OutShape<JoinedDims>)
       .Gradient(ConcatGradient)
-      .Alias("Out", "X");
+      .Alias("Out", "X")
+      .Onnx({"Concat", {}});
   op.Serves(OpRole::kJoin);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }

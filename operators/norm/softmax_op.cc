@@ -46,6 +46,7 @@ void ForwardSchema(OpSchema& op) {
 void SoftmaxSchema(OpSchema& op) {
   op.Doc("Out = exp(X) / the sum of exp(X) over one dimension.");
   ForwardSchema(op);
+  op.Onnx({"Softmax", {}});
 }
 
 void LogSoftmaxSchema(OpSchema& op) {
@@ -53,7 +54,7 @@ void LogSoftmaxSchema(OpSchema& op) {
       "The logarithm of softmax: Out = X - the logarithm of the sum of exp(X) "
       "over one dimension, also where softmax itself would be rounded to 0.");
   ForwardSchema(op);
-  op.Torch("torch.log_softmax(X, axis)");
+  op.Onnx({"LogSoftmax", {}}).Torch("torch.log_softmax(X, axis)");
 }
 
 constexpr GradientOp kSoftmaxGrad = {
