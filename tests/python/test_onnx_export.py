@@ -66,6 +66,7 @@ WITHOUT_COUNTERPART = {
             "polynomial_decay",
             "roll",
             "rows_to_dense",
+            "searchsorted",
             "unfold",
             "nll_loss",
             "precision_recall",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .case import case, moves
+from .case import Tensor, case, moves
 
 
 def best_of(make):
@@ -82,6 +82,39 @@ def top_k(x, k, largest):
     keys = -x.astype(float) if largest else x
     order = np.argsort(keys, kind="stable")[..., :k]
     return {"Out": np.take_along_axis(x, order, -1), "Indices": order}
+
+
+def searches(make):
+    for number, (rows, dims) in enumerate(
+        [
+            ([7], [3, 5]),
+            ([8], []),
+            ([1], [1]),
+            ([2, 3, 9], [2, 3, 4]),
+            ([0], [3]),
+            ([2, 5], [2, 0]),
+            ([301], [9001]),
+        ]
+    ):
+        sequence, values = make.values(*rows).values, make.values(*dims).values
+        if make.kind["float"]:
+            sequence[..., :2] = values.ravel()[:1] = np.nan
+        yield {
+            "SortedSequence": Tensor(np.sort(sequence)),  # NaN last
+            "Values": Tensor(values),
+            "right": number % 2 == 0,
+            "dtype": {"dtype": "int32" if number % 3 == 0 else "int64"},
+        }
+
+
+@case("searchsorted", searches)
+def searchsorted(sorted_sequence, values, right):
+    out = np.zeros(values.shape, int)
+    for row in np.ndindex(sorted_sequence.shape[:-1]):  # () of a vector
+        out[row] = np.searchsorted(
+            sorted_sequence[row], values[row], "right" if right else "left"
+        )
+    return out
 
 
 def some(make):

@@ -166,6 +166,8 @@ MOVED = [
     ("size", L.size, lambda x: np.array(x.size)),
     ("topk", lambda x: L.topk(x, 2).values, lambda x: -np.sort(-x, -1)[..., :2]),
     ("argsort", lambda x: L.argsort(x).out, lambda x: np.sort(x, -1)),
+    ("searchsorted", lambda x: L.searchsorted(L.argsort(x).out, x),
+     lambda x: (np.sort(x)[..., None, :] < x[..., None]).sum(-1)),
     ("arg_max", lambda x: L.arg_max(x, axis=-1), lambda x: x.argmax(-1)),
     ("arg_min", lambda x: L.arg_min(x, axis=-1), lambda x: x.argmin(-1)),
     ("reduce_max", lambda x: L.reduce_max(x, dim=[-1]), lambda x: x.max(-1)),
