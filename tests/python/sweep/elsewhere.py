@@ -57,8 +57,3 @@ ELSEWHERE = {
 }
 # Base classes and modules.
 NO_FORMULA = {"Initializer", "MetricBase", "Optimizer", "ops", "print"}
-# The ops of optimizers; the classes have rows.
-STEPS = (
-    "adadelta adagrad adam adamax adamw decayed_adagrad ftrl lamb lars_momentum "
-    "momentum rmsprop sgd"
-)
