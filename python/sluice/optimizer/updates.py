@@ -19,7 +19,7 @@ from .base import Optimizer, Rate, declared
 
 __all__ = [
     "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "DecayedAdagrad",
-    "Dpsgd", "Ftrl", "Lamb", "LarsMomentum", "Momentum", "RMSProp",
+    "Dpsgd", "Ftrl", "Lamb", "LarsMomentum", "Lion", "Momentum", "RMSProp",
 ]
 
 
@@ -255,6 +255,24 @@ class Ftrl(Optimizer):
     l1: float = 0.0
     l2: float = 0.0
     lr_power: float = -0.5
+
+
+@declared
+class Lion(Optimizer):
+    """Steps of one size, by the sign of a mean of gradients.
+
+    Chen et al., "Symbolic discovery of optimization algorithms", 2023; op
+    ``lion`` has the formula. The weight decay is decoupled, as that of
+    :class:`AdamW`. The paper's rates are 3 to 10 times smaller than AdamW's,
+    its decays larger by the same factor.
+    """
+
+    type = "lion"
+
+    learning_rate: Rate = 0.0001
+    beta1: float = 0.9
+    beta2: float = 0.99
+    weight_decay: float = 0.0
 
 
 @declared

@@ -308,6 +308,21 @@ def ftrl(
     }
 
 
+@case(
+    "lion",
+    updates(
+        "Moment",
+        attributes=[{}, {"beta1": 0.875, "beta2": 0.75, "weight_decay": 0.25}],
+    ),
+)
+def lion(param, grad, moment, learning_rate, beta1, beta2, weight_decay):
+    sign = np.sign(beta1 * moment + (1 - beta1) * grad)
+    return {
+        "ParamOut": param - learning_rate[0] * (sign + weight_decay * param),
+        "MomentOut": beta2 * moment + (1 - beta2) * grad,
+    }
+
+
 def schedules(*attributes):
     def examples(make):
         for some in attributes:

@@ -154,6 +154,11 @@ CASES = {
         formula("ftrl", l1=0.5, l2=0.25, lr_power=-0.75),
         None,
     ),
+    "lion": (
+        lambda r: opt.Lion(r, weight_decay=0.1),
+        formula("lion", beta1=0.9, beta2=0.99, weight_decay=0.1),
+        None,
+    ),
     "dpsgd": (lambda r: opt.Dpsgd(r, sigma=0.0), dpsgd, None),
 }
 

@@ -30,7 +30,7 @@ def test_100_steps_are_those_of_the_formula(exe, name):
     np.testing.assert_allclose(got, by_formula(step), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "adagrad"])
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "adagrad", "lion"])
 def test_an_infinite_parameter_stays_infinite(exe, name):
     start = START.copy()
     start.flat[0] = np.inf

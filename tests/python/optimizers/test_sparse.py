@@ -53,6 +53,7 @@ OPTIMIZERS = {
     "decayed_adagrad": lambda **a: opt.DecayedAdagrad(0.1, **a),
     "rmsprop": lambda **a: opt.RMSProp(0.1, **a),
     "ftrl": lambda **a: opt.Ftrl(0.1, **a),
+    "lion": lambda **a: opt.Lion(0.1, **a),
     "lamb": lambda **a: opt.Lamb(0.1, **a),
     "lars": lambda **a: opt.LarsMomentum(0.1, **a),
     "merged": lambda **a: opt.GradientMerge(opt.SGD(0.1, **a), 2),
