@@ -103,6 +103,12 @@ void FillConstant(OpExport& op) {
   op.Finish("Expand", {op.Constant(value), op.Operand("Shape")});
 }
 
+// Reads nothing of X but its shape.
+void FillAnyLike(OpExport& op) {
+  op.Finish("Expand", {op.Number(op.Float("value"), op.OutType()),
+                       op.Append("Shape", {op.In("X")})});
+}
+
 // Floats are computed in float64 and rounded once.
 void Range(OpExport& op) {
   const DType dtype = op.OutType();
@@ -131,6 +137,7 @@ constexpr ExporterRow kMovementRows[] = {
     {"pad", Pad},
     {"reshape", Reshape},
     {"assign_value", AssignValue},
+    {"fill_any_like", FillAnyLike},
     {"fill_constant", FillConstant},
     {"gaussian_random", nullptr, Widened::kNone, 0, kRandom},
     {"range", Range},

@@ -56,7 +56,6 @@ WITHOUT_COUNTERPART = {
             "cosine_decay",
             "expand_as",
             "exponential_decay",
-            "fill_any_like",
             "gather_tree",
             "inverse_time_decay",
             "merge_rows",
