@@ -2,9 +2,9 @@
 # Follows docs/adding_an_op.md word for word in a copy of the tree:
 #   follow_adding_an_op.sh SOURCE_DIR WORK_DIR PYTHON [CMAKE_OPTION...]
 # Fails unless the operator and the row of a table build, pass their tests and
-# the harness, and touched two sources, one test and one table. So do the rows
-# of tests/guides/rows, one for each other table and an activation; and all rows
-# are used from C++, and with PYTHON, the package's interpreter or "", from
+# the harness, and touched a source, a case, refusals and a table. So do the
+# rows of tests/guides/rows, one for each other table and an activation; and all
+# rows are used from C++, and with PYTHON, the package's interpreter or "", from
 # Python and ONNX.
 set -euo pipefail
 source_dir=$1 work=$2 python=$3
@@ -40,8 +40,8 @@ add_row "$work/row.inc" "$table"
 touched=$(cd "$tree" && { diff -rq --exclude=build --exclude=.git \
   "$source_dir" . || true; } | wc -l)
 if [ "$touched" -ne 4 ]; then
-  echo "the guide touches $touched files, expected two sources, one test and" \
-    "one table" >&2
+  echo "the guide touches $touched files, expected a source, a case," \
+    "refusals and a table" >&2
   exit 1
 fi
 
@@ -68,8 +68,8 @@ test_program=$(find "$tree/build/guide" -name sluice_operators_test -type f)
 filter="*Wrap*:*wrap*:*/$name*:Unary*:OpCases.*:NewRows.*"
 for one in "${names[@]}"; do filter+=":*/$one*"; done
 "$test_program" --gtest_filter="$filter" | tee "$work/tests.log"
-# At least the two tests of the guide and the harness's own, and those of the
-# row and its gradient.
+# At least the refusal of the guide and the harness's own tests, and those of
+# the row and its gradient.
 passed=$(grep -c '^\[       OK \].*[Ww]rap' "$work/tests.log")
 [ "$passed" -ge 5 ]
 passed=$(grep -c "^\[       OK \].*/$name" "$work/tests.log")
