@@ -1,8 +1,8 @@
-"""Sums, means and scaled numbers."""
+"""Sums, means, scaled, cut and chosen numbers."""
 
 import numpy as np
 
-from .case import case, with_grads
+from .case import case, summed_like, with_grads
 from .movement import SIZES
 
 
@@ -105,3 +105,62 @@ def printed(make):
 @case("print", printed)
 def print_(x):
     return x
+
+
+def cuts(make):
+    # Between the float64 numbers of examples, which are multiples of 4e-4.
+    aside = 4e-4 / 2
+    for dims in [3, 7], [], [1], [5, 0], [2, 131, 521]:
+        bounds = {"min": -0.5 + aside, "max": 0.75 + aside}
+        yield {"X": make.values(*dims)} | bounds
+    yield {"X": make.values(5)}
+
+
+def clip(x, attributes):
+    low = attributes.get("min", -np.inf)
+    high = attributes.get("max", np.inf)
+    if x.dtype.kind in "iu":
+        low, high = np.ceil(low), np.floor(high)
+    return np.minimum(high, np.maximum(low, x.astype(float)))
+
+
+def clip_grad(x, out_grad, attributes):
+    cut = (x < attributes["min"]) | (attributes["max"] < x)
+    return {"X@GRAD": np.where(cut, 0, out_grad)}
+
+
+case("clip", cuts)(clip)
+case("clip_grad", with_grads(cuts, clip))(clip_grad)
+
+
+def choices(make):
+    for condition, x, y in [
+        ([3, 5], [3, 5], [3, 5]),
+        ([3, 1], [5], []),
+        ([5], [2, 3, 5], [3, 1]),
+        ([2, 1, 5], [3, 1], [2, 3, 1]),
+        ([], [], []),
+        ([], [1, 7], [3, 1]),
+        ([0, 3], [3], [1, 1]),
+        ([2, 1], [1, 0], []),
+        ([251, 263], [251, 263], [263]),
+        ([251, 1], [251, 263], []),
+    ]:
+        yield {
+            "Condition": make.integers("bool", condition, 0, 1),
+            "X": make.values(*x),
+            "Y": make.values(*y),
+        }
+
+
+@case("where", choices)
+def where(condition, x, y):
+    return np.where(condition, x, y)
+
+
+@case("where_grad", with_grads(choices, where), slack=4)
+def where_grad(condition, x, y, out_grad):
+    return {
+        "X@GRAD": summed_like(np.where(condition, out_grad, 0), x),
+        "Y@GRAD": summed_like(np.where(condition, 0, out_grad), y),
+    }

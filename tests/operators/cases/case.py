@@ -123,6 +123,13 @@ def with_grads(examples, reference):
     return grads
 
 
+def summed_like(grad, operand):
+    """Over the dims in which the operand was repeated."""
+    grad = grad.sum(tuple(range(grad.ndim - operand.ndim)))
+    ones = [axis for axis, size in enumerate(operand.shape) if size == 1]
+    return grad.sum(tuple(ones), keepdims=True)
+
+
 def moves(op, examples, argument="X", slack=1, fill=None, forward=()):
     """Like `case`, for an op that moves elements of an input to Out, which has
     zeros besides, and for its gradient, with this slack. `fill` is the parameter

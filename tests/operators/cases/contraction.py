@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .case import case, with_grads
+from .case import case, summed_like, with_grads
 
 
 def matrices(dims, tx, ty):
@@ -66,14 +66,6 @@ def gradients(x, y, out_grad, transpose_x=False, transpose_y=False):
         "X@GRAD": swapped(x_grad, transpose_x).reshape(x.shape),
         "Y@GRAD": swapped(y_grad, transpose_y).reshape(y.shape),
     }
-
-
-def summed_like(grad, operand):
-    """Over the dims in which the operand was repeated."""
-    grad = grad.sum(tuple(range(grad.ndim - operand.ndim)))
-    sizes = enumerate(operand.shape[:-2])
-    ones = [axis for axis, size in sizes if size == 1]
-    return grad.sum(tuple(ones), keepdims=True)
 
 
 def flags_of(attributes):

@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -58,61 +56,6 @@ TEST(ClipGrad, IsThatOfOutWhereNothingWasCut) {
             (std::vector<float>{0, 4, 5, 6, 0, 8}));
 }
 
-std::vector<testing::OpExample> Examples(testing::ExampleMaker& make,
-                                         bool gradient) {
-  // Between the float64 numbers, which are multiples of kSpacing.
-  constexpr double kAside = testing::ExampleMaker::kSpacing / 2;
-  const AttributeMap bounds = {{"min", -0.5 + kAside}, {"max", 0.75 + kAside}};
-  std::vector<testing::OpExample> examples;
-  for (const DDim& dims :
-       {DDim{3, 7}, DDim{}, DDim{1}, DDim{5, 0}, DDim{2, 131, 521}}) {
-    examples.push_back({{{"X", make.Values(dims)}}, bounds});
-  }
-  examples.push_back({{{"X", make.Values({5})}}, {}});
-  for (testing::OpExample& example : examples) {
-    if (!gradient) continue;
-    const DDim dims = example.inputs[0].second.dims();
-    example.inputs.emplace_back("Out@GRAD", make.Values(dims));
-  }
-  return examples;
-}
-
-std::vector<testing::OpExample> ClipExamples(testing::ExampleMaker& make) {
-  return Examples(make, /*gradient=*/false);
-}
-std::vector<testing::OpExample> ClipGradExamples(testing::ExampleMaker& make) {
-  return Examples(make, /*gradient=*/true);
-}
-
-testing::Arrays ClipReference(const testing::Arrays& inputs, const OpDesc& op) {
-  double min = testing::GetAttr<double>(op, "min");
-  double max = testing::GetAttr<double>(op, "max");
-  testing::Array out = inputs.at("X");
-  if (!IsFloating(out.dtype)) {
-    min = std::ceil(min);
-    max = std::floor(max);
-  }
-  for (double& value : out.values) {
-    if (!std::isnan(value)) value = std::min(max, std::max(min, value));
-  }
-  return {{"Out", out}};
-}
-
-testing::Arrays ClipGradReference(const testing::Arrays& inputs,
-                                  const OpDesc& op) {
-  const double min = testing::GetAttr<double>(op, "min");
-  const double max = testing::GetAttr<double>(op, "max");
-  testing::Array x_grad = inputs.at("Out@GRAD");
-  for (size_t i = 0; i < x_grad.values.size(); ++i) {
-    const double x = inputs.at("X").values[i];
-    if (x < min || max < x) x_grad.values[i] = 0;
-  }
-  return {{"X@GRAD", x_grad}};
-}
-
 }  // namespace
-
-REGISTER_OP_CASE(clip, ClipExamples, ClipReference);
-REGISTER_OP_CASE(clip_grad, ClipGradExamples, ClipGradReference);
 
 }  // namespace sluice
