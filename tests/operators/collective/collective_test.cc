@@ -1,7 +1,6 @@
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -89,89 +88,3 @@ TEST(PairwiseSum, AddsNeighboursFirst) {
 
 }  // namespace
 }  // namespace sluice
-
-// The cases with which the harness tests every kernel, on one rank.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> Examples(ExampleMaker& make,
-                                const AttributeMap& attributes) {
-  std::vector<OpExample> examples;
-  for (const DDim& dims : {DDim{3, 5}, {1}, {4, 0}, {0}, {7}, {271, 301}}) {
-    examples.push_back({{{"X", make.Values(dims)}}, attributes});
-  }
-  return examples;
-}
-
-// Several tensors, one of rank 0. The gradient harness, which requests float64,
-// supports only ops with one output.
-std::vector<OpExample> BucketExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = Examples(make, {});
-  if (make.dtype() == DType::kFloat64) return examples;
-  OpExample& bucket = examples.emplace_back();
-  for (const DDim& dims : {DDim{3, 5}, {}, {0, 2}, {17}}) {
-    bucket.inputs.emplace_back("X", make.Values(dims));
-  }
-  return examples;
-}
-
-std::vector<OpExample> OneRankExamples(ExampleMaker& make) {
-  return Examples(make, {{"nranks", int64_t{1}}});
-}
-
-std::vector<OpExample> BatchPartsExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples = Examples(make, {{"parts", int64_t{1}}});
-  examples.push_back({{{"X", make.Values({6, 3})}}, {{"parts", int64_t{3}}}});
-  return examples;
-}
-
-std::vector<OpExample> PairwiseSumExamples(ExampleMaker& make) {
-  return Examples(make, {});
-}
-
-Arrays Same(const Arrays& in, const OpDesc& /*op*/) {
-  Arrays out;
-  for (const auto& [name, array] : in) {
-    out["Out" + name.substr(1)] = array;
-  }
-  return out;
-}
-
-Arrays BatchPartsReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  const auto parts = GetAttr<int64_t>(op, "parts");
-  out.dims[0] /= parts;
-  out.dims.InsertDim(0, parts);
-  return {{"Out", out}};
-}
-
-Arrays PairwiseSumReference(const Arrays& in, const OpDesc& /*op*/) {
-  const Array& x = in.at("X");
-  DDim dims;
-  for (int axis = 1; axis < x.dims.rank(); ++axis) {
-    dims.InsertDim(axis - 1, x.dims[axis]);
-  }
-  Array out(dims);
-  for (size_t i = 0; i < x.values.size(); ++i) {
-    out.values[i % out.values.size()] += x.values[i];
-  }
-  return {{"Out", out}};
-}
-
-// Half types are rounded after each addition of a sum of 271 terms.
-constexpr double kSlack = 30;
-
-REGISTER_OP_CASE(c_allreduce_sum, BucketExamples, Same);
-REGISTER_OP_CASE(c_allreduce_max, BucketExamples, Same);
-REGISTER_OP_CASE(c_broadcast, BucketExamples, Same);
-REGISTER_OP_CASE(barrier, BucketExamples, Same);
-REGISTER_OP_CASE(c_allgather, OneRankExamples, Same);
-REGISTER_OP_CASE(c_reducescatter, OneRankExamples, Same);
-REGISTER_OP_CASE(batch_parts, BatchPartsExamples, BatchPartsReference);
-REGISTER_OP_CASE(pairwise_sum,
-                 PairwiseSumExamples,
-                 PairwiseSumReference,
-                 kSlack);
-
-}  // namespace
-}  // namespace sluice::testing
