@@ -1,7 +1,5 @@
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
-#include "tests/operators/random/random_reference.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/executor.h"
@@ -59,43 +57,3 @@ TEST(UniformRandom, EveryOpAndEveryRunDrawsOtherNumbers) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-using Ints = std::vector<int64_t>;
-
-std::vector<OpExample> UniformExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const Ints& shape :
-       {Ints{3, 5}, Ints{}, Ints{1}, Ints{4, 0}, Ints{91, 301}}) {
-    examples.push_back({{},
-                        {{"shape", shape},
-                         {"dtype", make.dtype()},
-                         {"min", -0.5},
-                         {"max", 1.0},
-                         {"seed", int64_t{-7} << 33}}});
-  }
-  return examples;
-}
-
-Arrays UniformReference(const Arrays& /*in*/, const OpDesc& op) {
-  Array out(DDim(GetAttr<Ints>(op, "shape")));
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    const auto seed = GetAttr<int64_t>(op, "seed");
-    const auto element = static_cast<int64_t>(i);
-    double u = RandomWord(seed, element) / 4294967296.0;
-    if (GetAttr<DType>(op, "dtype") == DType::kFloat64) {
-      constexpr int64_t kSecondWords = int64_t{4} << 47;
-      u += (RandomWord(seed, element + kSecondWords) >> 11) * 0x1p-53;
-    }
-    out.values[i] = -0.5 + 1.5 * u;
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(uniform_random, UniformExamples, UniformReference);
-
-}  // namespace
-}  // namespace sluice::testing
