@@ -1,12 +1,8 @@
-#include <bit>
-#include <cstring>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
-#include "sluice/platform/number_format.h"
 
 namespace sluice {
 namespace {
@@ -29,50 +25,3 @@ TEST(Bitcast, MakesBoolsOfBytes) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<DType> OfTheSameSize(DType dtype) {
-  const auto bits = [](DType of) {
-    return of == DType::kBool ? 8 : int{FormatOf(of).bits};
-  };
-  std::vector<DType> dtypes;
-  for (const DType other : kAllDTypes) {
-    if (bits(other) == bits(dtype)) dtypes.push_back(other);
-  }
-  return dtypes;
-}
-
-std::vector<OpExample> BitcastExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (const DType to : OfTheSameSize(make.dtype())) {
-    for (const DDim& dims : {DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
-      examples.push_back({{{"X", make.Values(dims)}}, {{"dtype", to}}});
-    }
-  }
-  return examples;
-}
-
-Arrays BitcastReference(const Arrays& in, const OpDesc& op) {
-  const Array& x = in.at("X");
-  const auto to = GetAttr<DType>(op, "dtype");
-  const Tensor bits = ToTensor(x, x.dtype);
-  Tensor out;
-  out.Resize(x.dims);
-  void* data = out.mutable_data(to, CPUPlace());
-  if (out.numel() > 0) std::memcpy(data, bits.raw_data(), out.bytes());
-  if (to == DType::kBool) {
-    auto* bytes = static_cast<uint8_t*>(data);
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      bytes[i] = bytes[i] != 0 ? 1 : 0;
-    }
-  }
-  return {{"Out", ToArray(out)}};
-}
-
-REGISTER_OP_CASE(bitcast, BitcastExamples, BitcastReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -1,14 +1,10 @@
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
-#include "sluice/platform/number_format.h"
 
 namespace sluice {
 namespace {
@@ -50,80 +46,3 @@ TEST(CastTest, LargeUnsignedNumbersAreRoundedOnce) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-std::vector<OpExample> CastExamples(ExampleMaker& make) {
-  // Includes numbers beyond int8 and uint8, if the dtype has them.
-  const bool wide = SizeOf(make.dtype()) > 1;
-  std::vector<OpExample> examples;
-  const int64_t low = FormatOf(make.dtype()).is_signed ? -1000 : 0;
-  for (DType to : kAllDTypes) {
-    examples.push_back({{{"X", make.Values({3, 7})}}, {{"dtype", to}}});
-    if (wide) {
-      examples.push_back({{{"X", make.Integers(make.dtype(), {65}, low, 1000)}},
-                          {{"dtype", to}}});
-    }
-    examples.push_back({{{"X", make.Values({1, 0, 2})}}, {{"dtype", to}}});
-    examples.push_back({{{"X", make.Values({})}}, {{"dtype", to}}});
-    if (to == DType::kFloat32 || to == DType::kInt32 || to == DType::kUInt4) {
-      examples.push_back({{{"X", make.Values({37, 911})}}, {{"dtype", to}}});
-    }
-  }
-  return examples;
-}
-
-// Wraps a number into [low, low + count).
-double WrapAround(double value, double low, double count) {
-  return value - count * std::floor((value - low) / count);
-}
-
-double CastTo(DType to, double value, bool from_floating) {
-  const NumberFormat& format = FormatOf(to);
-  if (IsFloating(to)) return value;
-  if (to == DType::kBool) return value != 0;
-  if (format.is_float()) {
-    return StoredValues(to)[Encode(format, value)];
-  }
-  const double count = std::ldexp(1.0, format.bits);
-  const double low = format.is_signed ? -count / 2 : 0;
-  if (!from_floating) return WrapAround(value, low, count);
-  if (IsStoredNumber(to)) {
-    return WrapAround(std::trunc(value), low, count);
-  }
-  return std::min(std::max(std::trunc(value), low), low + count - 1);
-}
-
-Arrays CastReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  const auto to = GetAttr<DType>(op, "dtype");
-  for (double& value : out.values) {
-    value = CastTo(to, value, FormatOf(out.dtype).is_float());
-  }
-  return {{"Out", out}};
-}
-
-std::vector<OpExample> CastGradExamples(ExampleMaker& make) {
-  std::vector<OpExample> examples;
-  for (DType from :
-       {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
-    for (const DDim& dims : {DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
-      examples.push_back({{{"X", make.Values(dims)},
-                           {"Out@GRAD", make.Integers(from, dims, -100, 100)}},
-                          {}});
-    }
-  }
-  return examples;
-}
-
-Arrays CastGradReference(const Arrays& in, const OpDesc& /*op*/) {
-  return {{"X@GRAD", in.at("Out@GRAD")}};
-}
-
-REGISTER_OP_CASE(cast, CastExamples, CastReference);
-REGISTER_OP_CASE(cast_grad, CastGradExamples, CastGradReference);
-
-}  // namespace
-}  // namespace sluice::testing

@@ -3,7 +3,6 @@
 #include <limits>
 #include <vector>
 
-#include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -168,61 +167,3 @@ TEST(Quantize, RefusesDataThatMakesNoRange) {
 
 }  // namespace
 }  // namespace sluice
-
-// The case with which the harness tests every kernel of the op.
-namespace sluice::testing {
-namespace {
-
-// Multiples of 1/64: for steps of 1/5 and 1/3, values before rounding are exact
-// in every dtype, so that ties are ties everywhere.
-Tensor Exact(ExampleMaker& make, const DDim& dims) {
-  Array array(dims);
-  for (double& value : array.values) {
-    value = static_cast<double>(make.Integer(-128, 128)) / 64;
-  }
-  return ToTensor(array, make.dtype());
-}
-
-std::vector<OpExample> QuantizeExamples(ExampleMaker& make) {
-  const AttributeMap range = {
-      {"min", -1.5}, {"max", 1.5}, {"num_bits", int64_t{4}}};
-  const AttributeMap narrow = {
-      {"min", -0.5}, {"max", 0.5}, {"num_bits", int64_t{2}}};
-  Array ends({5});
-  ends.values = {0.25, -1.5, 1.0, 1.5, -0.125};
-  return {{{{"X", Exact(make, {3, 7})}}, range},
-          {{{"X", Exact(make, {1})}}, range},
-          {{{"X", Exact(make, {})}}, narrow},
-          {{{"X", Exact(make, {4, 0, 2})}}, range},
-          {{{"X", Exact(make, {33, 5})}}, narrow},
-          {{{"X", ToTensor(ends, make.dtype())}},
-           {{"range_given", false}, {"num_bits", int64_t{4}}}},
-          {{{"X", Exact(make, {67, 509})}}, range}};
-}
-
-Arrays QuantizeReference(const Arrays& in, const OpDesc& op) {
-  Array out = in.at("X");
-  double low = GetAttr<double>(op, "min");
-  double high = GetAttr<double>(op, "max");
-  if (!GetAttr<bool>(op, "range_given")) {
-    low = *std::min_element(out.values.begin(), out.values.end());
-    high = *std::max_element(out.values.begin(), out.values.end());
-  }
-  const auto bits = GetAttr<int64_t>(op, "num_bits");
-  const double step = (high - low) / static_cast<double>((1 << bits) - 1);
-  for (double& value : out.values) {
-    // The level above the nearest lower one, if it is at least as close.
-    double level = 0;
-    while (low + (level + 0.5) * step <= value + 1e-12 &&
-           low + (level + 0.5) * step < high) {
-      ++level;
-    }
-    value = low + level * step;
-  }
-  return {{"Out", out}};
-}
-
-REGISTER_OP_CASE(quantize_and_dequantize, QuantizeExamples, QuantizeReference);
-
-}  // namespace
-}  // namespace sluice::testing

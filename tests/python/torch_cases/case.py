@@ -84,13 +84,15 @@ NO_COUNTERPART = {
         ("array_read", "array_write"),
         "tests/operators/cases/indexing.py has their formulas",
     ),
-    "batch_parts": "a view of a batch; tests/operators/collective",
+    "batch_parts": "a view of a batch; tests/operators/cases/collective.py",
     "pairwise_sum": "torch's order of sums is its own; "
-    "tests/operators/collective has its formula",
-    "bitcast": "tests/operators/conversion/bitcast_test.cc has all dtypes",
+    "tests/operators/cases/collective.py has its formula",
+    "bitcast": "tests/operators/cases/conversion.py has all dtypes",
     "compress": "tests/operators/cases/search.py has its formula",
-    "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
-    "has its formula",
+    **dict.fromkeys(
+        ("dequantize_linear", "quantize_linear"),
+        "tests/operators/cases/conversion.py has their formulas",
+    ),
     **dict.fromkeys(
         ("expand_as", "fill_any_like", "gather_tree", "roll", "unfold"),
         "tests/python/everyday has their formulas in NumPy",
@@ -99,15 +101,16 @@ NO_COUNTERPART = {
         ("merge_rows", "rows_to_dense"),
         "torch coalesces in its own order; tests/operators/cases has the formula",
     ),
-    "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
+    **dict.fromkeys(
+        ("gaussian_random", "truncated_gaussian_random", "uniform_random"),
+        "own numbers; tests/operators/cases/random.py",
+    ),
     "linear_attention": "tests/operators/cases/recurrent.py has its formula",
     "linear_chain_crf": "all paths are summed in tests/operators/cases/sequence.py",
     "non_max_suppression": "tests/operators/cases/search.py has its "
     "formula; it is an op of torchvision",
     "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
-    "without a zero; tests/operators has its formula",
-    "quantize_linear": "tests/operators/conversion/quantize_linear_test.cc has "
-    "its formula",
+    "without a zero; tests/operators/cases/conversion.py has its formula",
     "searchsorted": "tests/operators/cases/search.py has its formula; "
     "torch has no order for NaN",
     **dict.fromkeys(
@@ -125,9 +128,6 @@ NO_COUNTERPART = {
     ),
     "unique": "tests/operators/cases/search.py has its formula; "
     "torch has no indices of the first ones",
-    "truncated_gaussian_random": "own numbers; "
-    "tests/operators/random/random_reference.h",
-    "uniform_random": "own numbers; tests/operators/random/random_reference.h",
 }
 
 
