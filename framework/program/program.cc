@@ -329,24 +329,45 @@ const OpDesc& Program::AppendOp(OpDesc op) {
   }
 }
 
-const OpDesc& Program::AppendChecked(OpDesc* appended) {
-  OpDesc& op = *appended;
-  const OpSchema& schema = Registry::Global().Schema(op.type);
+void Program::Complete(AppendedOp* added) {
+  OpDesc& op = added->op;
+  const OpSchema& schema = added->schema;
   SLUICE_ENFORCE(!schema.internal() || InternalOpsAllowed(),
                  ErrorCode::kInvalidArgument, "program.internal_op",
                  "{} is made by passes when a program is prepared; it cannot "
                  "be added to one",
                  op.type);
   if (op.purpose == OpPurpose::kForward) op.purpose = purpose_;
-  AppendedOp added{*this, schema, op};
   const auto kinds = ValueKinds();
   for (const ValueKind& kind : kinds) {
-    if (kind.complete != nullptr) kind.complete(&added);
+    if (kind.complete != nullptr) kind.complete(added);
   }
   AddOutputs(schema, &op);
   for (const ValueKind& kind : std::views::reverse(kinds)) {
-    if (kind.infer != nullptr) kind.infer(&added);
+    if (kind.infer != nullptr) kind.infer(added);
   }
+}
+
+std::vector<RaggedInput> Program::RaggedInputs(OpDesc op) {
+  std::vector<RaggedInput> inputs;
+  const auto counts = op_counts_;
+  try {
+    AppendedOp added{*this, Registry::Global().Schema(op.type), op};
+    added.ragged_inputs = &inputs;
+    Complete(&added);
+  } catch (Error& error) {
+    op_counts_ = counts;
+    AddLocation(op.location, &error);
+    throw;
+  }
+  op_counts_ = counts;
+  return inputs;
+}
+
+const OpDesc& Program::AppendChecked(OpDesc* appended) {
+  OpDesc& op = *appended;
+  AppendedOp added{*this, Registry::Global().Schema(op.type), op};
+  Complete(&added);
 
   std::set<std::string_view> names;
   size_t flat = 0;

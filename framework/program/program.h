@@ -73,6 +73,18 @@ class SLUICE_API BlockDesc {
   std::map<std::string, size_t, std::less<>> positions_;
 };
 
+// How an op takes the rows of a ragged input.
+enum class RowUse {
+  kGiven,  // with their offsets, which are an input of the op
+  kKept,   // padding stays apart from other rows
+  kMixed,  // padding would mix in, or other inputs are cut by other offsets
+};
+
+struct RaggedInput {
+  std::string variable;
+  RowUse use;
+};
+
 // A graph of ops as the user wrote it: descriptions only, no data. Each op is
 // checked and its output shapes inferred when it is added, so that errors name
 // the user's own line. Not synchronised while it is being built; many threads
@@ -136,6 +148,11 @@ class SLUICE_API Program {
                          ArgList outputs = {});
   // Adds an op that a gradient maker or a file described.
   const OpDesc& AppendOp(OpDesc op);
+
+  // Returns how an op that is not added would take each ragged input, in order;
+  // AppendOp raises InvalidArgument where one is RowUse::kMixed. Raises what
+  // AppendOp does for other reasons. The program is unchanged.
+  std::vector<RaggedInput> RaggedInputs(OpDesc op);
 
   // Returns the output variable of the op added last. Raises NotFound when it
   // has no such output, FailedPrecondition (like Hint) when there is no op yet.
@@ -224,6 +241,8 @@ class SLUICE_API Program {
   std::string NewName(std::string_view op, std::string_view argument);
   void AddOutputs(const class OpSchema& schema, OpDesc* op);
   const OpDesc& AppendChecked(OpDesc* op);
+  // Adds what the caller may omit, and infers the outputs.
+  void Complete(struct AppendedOp* added);
   void CheckOutput(const OpDesc& op,
                    const std::string& argument,
                    const VarDesc& made,

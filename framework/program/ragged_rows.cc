@@ -78,6 +78,43 @@ bool IsRowWise(const OpSchema& schema,
          (schema.row_wise() == nullptr || schema.row_wise()(op, var.dims));
 }
 
+// Calls visit(definition, variable) for each ragged input of an op of the
+// forward pass.
+template <typename Visit>
+void ForEachRagged(const Program& program,
+                   const OpSchema& schema,
+                   const OpDesc& op,
+                   Visit visit) {
+  for (const auto& [argument, vars] : op.inputs) {
+    const ArgDef& def = *schema.FindInput(argument);
+    for (const std::string& name : vars) {
+      const VarDesc& var = program.FindVar(name);
+      if (!var.offsets.empty() && !IsOffsets(schema, def)) visit(def, var);
+    }
+  }
+}
+
+// Inputs of one group need equal offsets.
+std::string GroupOf(const RowTraits& rows) {
+  return rows.offsets + (rows.per_sequence ? "/" : "");
+}
+
+bool AreFed(const Program& program,
+            const std::string& first,
+            const std::string& other) {
+  return program.FindVar(first).is_data && program.FindVar(other).is_data;
+}
+
+// Returns whether Pair accepts two offsets.
+bool MayBeEqual(const Program& program, std::string first, std::string other) {
+  while (first != other && !first.empty() && !other.empty()) {
+    if (!AreFed(program, first, other)) return false;
+    first = OffsetsOf(program, first);
+    other = OffsetsOf(program, other);
+  }
+  return true;
+}
+
 // Compares the offsets of two inputs, level by level.
 void Pair(const Program& program,
           const OpDesc& op,
@@ -86,8 +123,8 @@ void Pair(const Program& program,
           Program::EqualOffsets* equal) {
   while (first != other && !first.empty() && !other.empty()) {
     SLUICE_ENFORCE(
-        program.FindVar(first).is_data && program.FindVar(other).is_data,
-        ErrorCode::kInvalidArgument, "program.ragged_offsets",
+        AreFed(program, first, other), ErrorCode::kInvalidArgument,
+        "program.ragged_offsets",
         "{}: the rows of two inputs are cut by different offsets, {} and {}; "
         "if they are equal, give one of them the other's by lod_reset",
         op.type, first, other);
@@ -172,28 +209,52 @@ Program::EqualOffsets PassOffsets(const Program& program,
     return equal;
   }
   if (schema.holds_blocks()) return PassBlockOffsets(program, op, made);
-  std::map<std::string, std::string> first;  // by offsets argument, "" for rows
-  for (const auto& [argument, vars] : op.inputs) {
-    const ArgDef& def = *schema.FindInput(argument);
-    const RowTraits& rows = schema.rows(argument);
-    for (const std::string& name : vars) {
-      const VarDesc& var = program.FindVar(name);
-      if (var.offsets.empty() || IsOffsets(schema, def)) continue;
-      SLUICE_ENFORCE(
-          !rows.offsets.empty() || IsRowWise(schema, op, def, var, *made),
-          ErrorCode::kInvalidArgument, "program.ragged_input",
-          "{}: the rows of input {}, {}, are ragged (offsets {}) and end with "
-          "padding, which {} would mix in; make them dense first, by "
-          "sequence_pool or sequence_pad",
-          op.type, argument, Shown(name), var.offsets, op.type);
-      if (def.traits.variadic && !rows.offsets.empty()) continue;
-      const std::string group = rows.offsets + (rows.per_sequence ? "/" : "");
-      const auto [known, added] = first.emplace(group, var.offsets);
-      if (!added) Pair(program, op, known->second, var.offsets, &equal);
-    }
-  }
+  std::map<std::string, std::string> first;  // by group
+  ForEachRagged(
+      program, schema, op, [&](const ArgDef& def, const VarDesc& var) {
+        const RowTraits& rows = schema.rows(def.name);
+        SLUICE_ENFORCE(
+            !rows.offsets.empty() || IsRowWise(schema, op, def, var, *made),
+            ErrorCode::kInvalidArgument, "program.ragged_input",
+            "{}: the rows of input {}, {}, are ragged (offsets {}) and end "
+            "with padding, which {} would mix in; make them dense first, by "
+            "sequence_pool or sequence_pad",
+            op.type, def.name, Shown(var.name), var.offsets, op.type);
+        if (def.traits.variadic && !rows.offsets.empty()) return;
+        const auto [known, added] = first.emplace(GroupOf(rows), var.offsets);
+        if (!added) Pair(program, op, known->second, var.offsets, &equal);
+      });
   SetOutputs(program, schema, op, made);
   return equal;
+}
+
+std::vector<RaggedInput> RaggedInputs(const Program& program,
+                                      const OpSchema& schema,
+                                      const OpDesc& op,
+                                      const std::vector<VarDesc>& made) {
+  std::vector<RaggedInput> inputs;
+  if (op.purpose != OpPurpose::kForward || schema.holds_blocks()) return inputs;
+  struct First {
+    std::string offsets;
+    size_t input;
+  };
+  std::map<std::string, First> first;  // by group
+  ForEachRagged(
+      program, schema, op, [&](const ArgDef& def, const VarDesc& var) {
+        const RowTraits& rows = schema.rows(def.name);
+        const bool kept = IsRowWise(schema, op, def, var, made);
+        inputs.push_back({var.name, !rows.offsets.empty() ? RowUse::kGiven
+                                    : kept                ? RowUse::kKept
+                                                          : RowUse::kMixed});
+        if (def.traits.variadic && !rows.offsets.empty()) return;
+        const auto [known, added] =
+            first.emplace(GroupOf(rows), First{var.offsets, inputs.size() - 1});
+        if (added) return;
+        const auto& [offsets, input] = known->second;
+        if (MayBeEqual(program, offsets, var.offsets)) return;
+        inputs[input].use = inputs.back().use = RowUse::kMixed;
+      });
+  return inputs;
 }
 
 Var Program::RaggedData(std::string_view name,

@@ -31,6 +31,13 @@ Program::EqualOffsets PassOffsets(const Program& program,
                                   const OpSchema& schema,
                                   const OpDesc& op,
                                   std::vector<VarDesc>* made);
+// Returns how `op`, whose outputs are `made`, takes each of its ragged inputs,
+// in order; none for an op that is not of the forward pass or runs blocks.
+// PassOffsets raises where one is RowUse::kMixed.
+std::vector<RaggedInput> RaggedInputs(const Program& program,
+                                      const OpSchema& schema,
+                                      const OpDesc& op,
+                                      const std::vector<VarDesc>& made);
 // PassOffsets for an op that runs blocks. Offsets of a block's results must be
 // outside of the block, or results of it as well.
 Program::EqualOffsets PassBlockOffsets(const Program& program,

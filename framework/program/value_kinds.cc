@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 void InferDense(AppendedOp* added) {
-  const auto& [program, schema, op, outputs, equal] = *added;
+  const auto& [program, schema, op, outputs, equal, ragged] = *added;
   std::vector<DDim> dims;
   std::vector<DType> dtypes;
   for (const std::string& name : FlatInputs(schema, op)) {
@@ -54,6 +54,11 @@ constexpr ValueKind kRagged = {
       AddOffsetsInputs(added->program, added->schema, &added->op);
     },
     [](AppendedOp* added) {
+      if (added->ragged_inputs != nullptr) {
+        *added->ragged_inputs = RaggedInputs(added->program, added->schema,
+                                             added->op, added->outputs);
+        return;
+      }
       added->equal_offsets = PassOffsets(added->program, added->schema,
                                          added->op, &added->outputs);
     },

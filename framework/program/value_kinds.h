@@ -17,6 +17,8 @@ struct AppendedOp {
   // must be equal.
   std::vector<VarDesc> outputs = {};
   Program::EqualOffsets equal_offsets = {};
+  // If not null, the op is not added: its ragged inputs go here.
+  std::vector<RaggedInput>* ragged_inputs = nullptr;
 };
 
 // The effect of one kind of values (dense, ragged, sparse, of blocks) on an

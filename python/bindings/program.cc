@@ -106,6 +106,33 @@ nb::dict AppendOp(Program& self,
   }
 }
 
+// Returns [(variable, "given", "kept" or "mixed")], see sluice::RaggedInput.
+nb::list RaggedInputs(Program& self,
+                      nb::handle op_type,
+                      nb::handle inputs,
+                      const nb::dict& attributes,
+                      nb::handle outputs,
+                      nb::handle line) {
+  static const char* const kUses[] = {"given", "kept", "mixed"};
+  OpDesc op;
+  op.location = ToLocation(line);
+  try {
+    op.type = ToText(op_type, "the type of an op");
+    op.inputs = ToArguments(inputs, op.type);
+    op.attributes = ToAttributes(attributes, op.type);
+    op.outputs = ToArguments(outputs, op.type);
+  } catch (Error& error) {
+    AddLocation(op.location, &error);
+    throw;
+  }
+  nb::list result;
+  for (const RaggedInput& input : self.RaggedInputs(std::move(op))) {
+    const char* use = kUses[static_cast<int>(input.use)];
+    result.append(nb::make_tuple(input.variable, use));
+  }
+  return result;
+}
+
 // Returns the name of the result.
 std::string AppendEinsum(Program& self,
                          nb::handle equation,
@@ -259,6 +286,8 @@ void BindPrograms(nb::module_& m) {
            "shape"_a.none())
       .def("_append_op", &AppendOp, "type"_a.none(), "inputs"_a, "attributes"_a,
            "outputs"_a, "line"_a, "hint"_a)
+      .def("_ragged_inputs", &RaggedInputs, "type"_a.none(), "inputs"_a,
+           "attributes"_a, "outputs"_a, "line"_a)
       .def("_append_backward", &AppendBackward)
       .def("_append_einsum", &AppendEinsum, "equation"_a.none(), "inputs"_a,
            "line"_a)

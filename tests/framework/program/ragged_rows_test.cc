@@ -64,6 +64,41 @@ TEST(RaggedRows, OfComputedOffsetsDoNotMeet) {
               });
 }
 
+// Returns how an op would take the rows of its ragged inputs.
+std::vector<RowUse> UsesOf(Program& program,
+                           const char* type,
+                           Program::ArgList inputs) {
+  OpDesc op;
+  op.type = type;
+  op.inputs = std::move(inputs);
+  std::vector<RowUse> uses;
+  for (const RaggedInput& input : program.RaggedInputs(std::move(op))) {
+    uses.push_back(input.use);
+  }
+  return uses;
+}
+
+TEST(RaggedRows, AreKeptMixedOrGivenAsAnOpSaysBeforeItIsAdded) {
+  using Uses = std::vector<RowUse>;
+  Program program;
+  program.RaggedData("x", DType::kInt64, {-1, 1});
+  program.RaggedData("y", DType::kFloat32, {-1, 1});
+  const Var erased = Append(program, "sequence_erase", {{"X", {"x"}}},
+                            {{"tokens", Int64s{1}}});
+  const std::string text = ToString(program);
+  EXPECT_EQ(UsesOf(program, "assign", {{"X", {"x"}}}), Uses{RowUse::kKept});
+  EXPECT_EQ(UsesOf(program, "mean", {{"X", {"y"}}}), Uses{RowUse::kMixed});
+  EXPECT_EQ(UsesOf(program, "sequence_pool", {{"X", {"x"}}}),
+            Uses{RowUse::kGiven});
+  const Uses mixed = {RowUse::kMixed, RowUse::kMixed};
+  EXPECT_EQ(UsesOf(program, "elementwise_add",
+                   {{"X", {"x"}}, {"Y", {erased.name()}}}),
+            mixed);
+  EXPECT_EQ(UsesOf(program, "assign", {{"X", {"x@LOD"}}}), Uses{});
+  EXPECT_EQ(ToString(program), text);
+  EXPECT_EQ(Append(program, "assign", {{"X", {"x"}}}).name(), "assign_1.Out");
+}
+
 TEST(RaggedRows, NeedAnOpenDim) {
   Program program;
   ExpectError(ErrorCode::kInvalidArgument, "program.ragged_data", {"[3, 2]"},
