@@ -7,13 +7,12 @@
 
 #include "sluice/framework/op/commit_kernel.h"
 #include "sluice/operators/math/movement/merged_rows.h"
-#include "sluice/operators/math/optimizer/optimizer_row.h"
-#include "sluice/operators/optimizer/optimizer_settings.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-// The kernels of the ops that are rows of math/optimizer's table. The op's name
-// says which row.
+// The kernels of the ops that are rows of the table of optimizers. The op's
+// name says which row.
 namespace sluice {
 namespace {
 

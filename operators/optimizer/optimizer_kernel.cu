@@ -1,13 +1,13 @@
 #include <cmath>
 
 #include "sluice/operators/math/device_formulas.cuh"
-#include "sluice/operators/optimizer/optimizer_settings.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice {
 namespace {
-#include "sluice/operators/math/optimizer/optimizer_rows.inc"
+#include "sluice/operators/optimizer/optimizer_rows.inc"
 }  // namespace
 namespace {
 

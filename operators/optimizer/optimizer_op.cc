@@ -1,8 +1,8 @@
-#include "sluice/operators/math/optimizer/optimizer_row.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sparse_rows.h"
 
-// The schemas of the ops that are rows of math/optimizer's table.
+// The schemas of the ops that are rows of the table of optimizers.
 namespace sluice {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/executor.h"
-#include "sluice/operators/math/optimizer/optimizer_row.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::testing {

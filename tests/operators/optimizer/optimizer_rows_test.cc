@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
-#include "sluice/operators/math/optimizer/optimizer_row.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 
 // What all optimizers do alike.
 namespace sluice::testing {

@@ -12,7 +12,7 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/movement/merged_rows.h"
-#include "sluice/operators/math/optimizer/optimizer_row.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 #include "sluice/ops.h"
 #include "sluice/platform/parallel_for.h"
 

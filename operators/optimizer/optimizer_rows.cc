@@ -6,15 +6,15 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/operators/math/simd_doubles-inl.h"
 #include "sluice/operators/math/simd_formulas-inl.h"
+#include "sluice/operators/optimizer/optimizer_row.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-#include "sluice/operators/math/optimizer/optimizer_rows.inc"
+#include "sluice/operators/optimizer/optimizer_rows.inc"
 
 // Elements [begin, end) as far as they fill vectors; returns where it stopped.
 template <class Row, bool kStream, class D, typename T>
