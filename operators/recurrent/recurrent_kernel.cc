@@ -4,10 +4,10 @@
 #include <memory>
 #include <optional>
 
-#include "sluice/operators/math/recurrent/recurrent.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/packed_weights.h"
 #include "sluice/operators/ragged/sequences.h"
+#include "sluice/operators/recurrent/recurrent.h"
 #include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
 

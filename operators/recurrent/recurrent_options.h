@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent.h"
 
 namespace sluice {
 

@@ -2,8 +2,8 @@
 
 #include "sluice/operators/math/block_sums.h"
 #include "sluice/operators/math/gemm.h"
-#include "sluice/operators/math/recurrent/recurrent_batches.h"
-#include "sluice/operators/math/recurrent/recurrent_grad_parts.h"
+#include "sluice/operators/recurrent/recurrent_batches.h"
+#include "sluice/operators/recurrent/recurrent_grad_parts.h"
 #include "sluice/platform/dtype_sets.h"
 
 namespace sluice {

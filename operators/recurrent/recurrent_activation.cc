@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "sluice/operators/math/elementwise.h"
-#include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent.h"
 
 namespace sluice {
 

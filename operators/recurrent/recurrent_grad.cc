@@ -2,10 +2,10 @@
 
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/gemm.h"
-#include "sluice/operators/math/recurrent/lstm_row.h"
-#include "sluice/operators/math/recurrent/recurrent.h"
-#include "sluice/operators/math/recurrent/recurrent_batches.h"
-#include "sluice/operators/math/recurrent/recurrent_grad_parts.h"
+#include "sluice/operators/recurrent/lstm_row.h"
+#include "sluice/operators/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent_batches.h"
+#include "sluice/operators/recurrent/recurrent_grad_parts.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype_sets.h"
 

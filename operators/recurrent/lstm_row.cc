@@ -1,4 +1,4 @@
-#include "sluice/operators/math/recurrent/lstm_row.h"
+#include "sluice/operators/recurrent/lstm_row.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

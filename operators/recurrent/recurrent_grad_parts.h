@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent.h"
 
 // The two parts of the gradients of recurrent layers: recurrent_grad.cc goes
 // through the steps, recurrent_grad_sums.cc computes what all steps add to.

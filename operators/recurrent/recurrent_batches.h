@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {

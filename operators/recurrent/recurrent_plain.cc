@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
