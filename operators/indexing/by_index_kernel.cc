@@ -2,16 +2,138 @@
 #include <cstring>
 #include <numeric>
 
-#include "sluice/operators/indexing/index_kernel.h"
+#include "sluice/operators/indexing/index_plans.h"
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-// scatter_elements and scatter_nd.
+// gather_elements, gather_nd, scatter_elements and scatter_nd.
 namespace sluice {
 namespace {
+
+// The base of the kernels: finds the slices that Index names and keeps them in
+// scratch during Compute.
+class IndexKernel : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    x_dims_ = query.inputs[0];
+    out_dims_ = query.outputs[0];
+    plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
+    if (query.schema.FindAttr("axis") != nullptr) {
+      const auto axis = query.Attr<int64_t>("axis");
+      first_dim_ = static_cast<int>(axis < 0 ? axis + x_dims_.rank() : axis);
+    } else if (query.schema.FindAttr("batch_dims") != nullptr) {
+      first_dim_ = static_cast<int>(query.Attr<int64_t>("batch_dims"));
+    }
+    preparation.scratch_bytes =
+        static_cast<size_t>(plan_.count) * sizeof(int64_t);
+  }
+
+ protected:
+  // Input 0 is X or provides its shape; input 1 is Index. Raises OutOfRange for
+  // an index that X does not have.
+  const int64_t* Places(const OpKernelContext& context) const {
+    const Tensor& index = context.Input(1);
+    auto* places = static_cast<int64_t*>(context.scratch());
+    if (index.dtype() == DType::kInt32) {
+      const auto* values = index.data<int32_t>();
+      const int64_t outside = FindPlaces(plan_, values, places);
+      if (outside >= 0) RaiseOutside(context, outside, values[outside]);
+    } else {
+      const auto* values = index.data<int64_t>();
+      const int64_t outside = FindPlaces(plan_, values, places);
+      if (outside >= 0) RaiseOutside(context, outside, values[outside]);
+    }
+    return places;
+  }
+
+  // Returns the scratch after the places, aligned to 8 bytes.
+  void* MoreScratch(const OpKernelContext& context) const {
+    return static_cast<int64_t*>(context.scratch()) + plan_.count;
+  }
+
+  IndexPlan plan_;
+  DDim x_dims_;
+  DDim out_dims_;
+
+ private:
+  void RaiseOutside(const OpKernelContext& context,
+                    int64_t position,
+                    int64_t value) const {
+    const auto k = static_cast<int>(position % plan_.named);
+    Raise(ErrorCode::kOutOfRange, "indexing.range_at_run",
+          "{}: input Index[{}] = {} is outside of {}, dim {} of input "
+          "X {}",
+          context.op(), Coordinates(position, context.Input(1).dims()), value,
+          IndexRange(plan_.dims[k]), first_dim_ + k, x_dims_);
+  }
+
+  int first_dim_ = 0;  // the dim of X that the first index selects from
+};
+
+// Moves elements of any dtype.
+class GatherByIndexKernel final : public IndexKernel {
+ public:
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    const size_t size = SizeOf(out.dtype());
+    Gather(context.Input(0).raw_data(), places, /*outer=*/1, plan_.slices,
+           plan_.count, static_cast<size_t>(plan_.inner) * size,
+           out.raw_data());
+  }
+};
+
+// float16 and bfloat16 are summed in float32, in scratch.
+template <typename T>
+class GatherByIndexGradKernel final : public IndexKernel {
+ public:
+  using Sum = Computed<T>;
+
+  explicit GatherByIndexGradKernel(const OpKernelConstruction& /*unused*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    IndexKernel::Prepare(preparation);
+    if (kIsHalf<T>) {
+      preparation.scratch_bytes +=
+          static_cast<size_t>(x_dims_.numel()) * sizeof(Sum);
+    }
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    Tensor& x_grad = context.AllocateOutput(0, x_dims_);
+    if (x_grad.numel() == 0) return;
+    T* out = x_grad.data<T>();
+    Sum* sums = nullptr;
+    if constexpr (kIsHalf<T>) {
+      sums = static_cast<Sum*>(MoreScratch(context));
+    } else {
+      sums = out;
+    }
+    FillZero(sums, static_cast<size_t>(x_grad.numel()) * sizeof(Sum));
+    ScatterReduce(ScatterReduction::kAdd, /*include_self=*/true,
+                  context.Input(2).data<T>(), places, plan_.count, plan_.slices,
+                  plan_.inner, sums);
+    if constexpr (kIsHalf<T>) {
+      Cast(sums, x_grad.numel(), kDTypeOf<T>, out);
+    }
+  }
+};
+
+void AddGatherKernels(Registry& registry) {
+  const CPUPlace cpu;
+  for (const std::string name : {"gather_elements", "gather_nd"}) {
+    AddPlainKernels<GatherByIndexKernel>(registry, name, cpu);
+    AddPlainKernels<GatherByIndexGradKernel<FloatAndHalfTypes>>(
+        registry, name + "_grad", cpu);
+  }
+}
 
 bool IsHalf(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
@@ -198,6 +320,7 @@ void AddScatterKernels(Registry& registry) {
 
 }  // namespace
 
+REGISTER_TABLE(gather_by_index, AddGatherKernels);
 REGISTER_TABLE(scatter_by_index, AddScatterKernels);
 
 }  // namespace sluice
