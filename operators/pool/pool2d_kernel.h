@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/operators/math/pool/pool2d.h"
+#include "sluice/operators/pool/pool2d.h"
 
 namespace sluice {
 

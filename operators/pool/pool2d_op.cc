@@ -2,9 +2,9 @@
 #include <type_traits>
 
 #include "sluice/operators/math/cast.h"
-#include "sluice/operators/math/pool/pool2d_pairs.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/pool/pool2d_kernel.h"
+#include "sluice/operators/pool/pool2d_pairs.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/usual_shapes.h"
 #include "sluice/operators/window_shape.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/operators/math/pool/pool2d.h"
+#include "sluice/operators/pool/pool2d.h"
 
 // The pooling that most networks use, vectorized: maxima of 2 x 2 pixels
 // without overlap and padding. The bits equal those of Pool2d and Pool2dGrad.

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/pool/pool2d.h"
+#include "sluice/operators/pool/pool2d.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
-#include "sluice/operators/math/pool/pool2d_pairs.h"
+#include "sluice/operators/pool/pool2d_pairs.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 

@@ -1,8 +1,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "sluice/operators/math/pool/pool2d.h"
 #include "sluice/operators/math/simd_parts-inl.h"
+#include "sluice/operators/pool/pool2d.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/pool/pool2d_pairs.h"
+#include "sluice/operators/pool/pool2d_pairs.h"
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
