@@ -1,5 +1,5 @@
 #include "sluice/operators/conv/conv2d_kernel.h"
-#include "sluice/operators/math/conv/device_im2col.cuh"
+#include "sluice/operators/conv/device_im2col.cuh"
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/registration.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sluice/operators/math/conv/conv2d_geometry.h"
+#include "sluice/operators/conv/conv2d_geometry.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "sluice/operators/conv/channel_sum.h"
+#include "sluice/operators/conv/conv2d_gemm.h"
 #include "sluice/operators/conv/conv2d_kernel.h"
-#include "sluice/operators/math/conv/channel_sum.h"
-#include "sluice/operators/math/conv/conv2d_gemm.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
+#include "sluice/operators/conv/conv2d_gemm.h"
 #include "sluice/operators/conv/conv2d_method.h"
-#include "sluice/operators/math/conv/conv2d_gemm.h"
-#include "sluice/operators/math/conv/conv2d_work.h"
+#include "sluice/operators/conv/conv2d_work.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"

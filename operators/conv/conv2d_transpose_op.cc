@@ -1,8 +1,8 @@
+#include "sluice/operators/conv/conv2d_gemm.h"
 #include "sluice/operators/conv/conv2d_transpose_kernel.h"
+#include "sluice/operators/conv/conv2d_work.h"
 #include "sluice/operators/conv/transpose_gradient.h"
 #include "sluice/operators/conversion/widened_kernel.h"
-#include "sluice/operators/math/conv/conv2d_gemm.h"
-#include "sluice/operators/math/conv/conv2d_work.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "sluice/operators/math/conv/channel_sum.h"
+#include "sluice/operators/conv/channel_sum.h"
 #include "sluice/operators/math/gemm.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/registration.h"

@@ -9,7 +9,6 @@
 #include "sluice/operators/conv/conv2d_kernel.h"
 #include "sluice/operators/fusion/folded_norm.h"
 #include "sluice/operators/math/chain/chain.h"
-#include "sluice/operators/math/conv/packed_filter.h"
 #include "sluice/operators/packed_weights.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/alignment.h"

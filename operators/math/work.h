@@ -5,15 +5,13 @@
 #include <cstdint>
 #include <numeric>
 
-#include "sluice/operators/math/conv/conv2d_rows.h"
+#include "sluice/platform/export.h"
 
 // Shared terms of the work of kernels (framework/op/kernel_work.h).
 namespace sluice {
 
 // Returns the elements of a vector on this machine; `element` is sizeof(T).
-inline int64_t VectorLanes(size_t element) {
-  return Conv2dRowsLanes(element);
-}
+SLUICE_API int64_t VectorLanes(size_t element);
 
 // Rounds `count` up to a multiple of `unit`: the elements of whole vectors.
 inline double Padded(int64_t count, int64_t unit) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/chain/chain_steps.h"
-#include "sluice/operators/math/conv/conv2d_work.h"
+#include "sluice/operators/conv/conv2d_work.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/vector_width.h"
 

@@ -233,7 +233,7 @@ def convolutions(dims, forward, grads, slack, filter_slack):
 
     op = f"conv{dims}d"
     # Errors of winograd_4x4 are relative to numbers larger than the result
-    # (operators/math/conv/conv2d_winograd.h).
+    # (operators/conv/conv2d_winograd.h).
     more = {"winograd_4x4": 16} if dims == 2 else None
     case(op, forward, slack, padded(conv), more)(conv)
     case(f"{op}_grad_input", grads, slack)(grad_input)
