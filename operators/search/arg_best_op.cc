@@ -1,5 +1,12 @@
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "sluice/operators/math/search/order_key.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
+#include "sluice/operators/search/arg_best.h"
+#include "sluice/platform/parallel_for.h"
 
 // arg_max and arg_min.
 namespace sluice {
@@ -73,9 +80,139 @@ void ArgMinSchema(OpSchema& op) {
   Schema("smallest", "torch.argmin(X, axis)", op);
 }
 
+// The elements that justify a thread.
+constexpr int64_t kShardElements = 16384;
+// The columns that are searched together.
+constexpr int64_t kColumns = 64;
+// Most blocks of this many elements of a row contain no better element.
+constexpr int64_t kBlock = 32;
+
+// Returns a signed integer that is larger for a better element and equal for
+// equal elements.
+template <bool kLargest, typename T>
+auto Merit(T value) {
+  const auto key = OrderKey(value);
+  using Key = std::remove_const_t<decltype(key)>;
+  if constexpr (kLargest) {
+    return key;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<Key>(~key);
+  } else {
+    // NaN has the largest key in both directions.
+    constexpr Key kNan = std::numeric_limits<Key>::max();
+    return key == kNan ? kNan : static_cast<Key>(~key);
+  }
+}
+
+template <bool kLargest, bool kLast, typename T>
+bool Beats(T value, decltype(Merit<kLargest>(T{})) best) {
+  const auto merit = Merit<kLargest>(value);
+  return kLast ? merit >= best : merit > best;
+}
+
+template <bool kLargest, bool kLast, typename T>
+int64_t BestOfRow(const T* row, int64_t size) {
+  int64_t found = 0;
+  auto best = Merit<kLargest>(row[0]);
+  for (int64_t i = 1; i < size;) {
+    const int64_t end = std::min(i + kBlock, size);
+    int any = 0;
+    for (int64_t j = i; j < end; ++j) {
+      any |= static_cast<int>(Beats<kLargest, kLast>(row[j], best));
+    }
+    if (any == 0) i = end;
+    for (; i < end; ++i) {
+      if (!Beats<kLargest, kLast>(row[i], best)) continue;
+      best = Merit<kLargest>(row[i]);
+      found = i;
+    }
+  }
+  return found;
+}
+
+// Searches `count` adjacent columns, at most kColumns.
+template <bool kLargest, bool kLast, typename T>
+void BestOfColumns(
+    const T* x, int64_t size, int64_t step, int64_t count, int64_t* out) {
+  decltype(Merit<kLargest>(T{})) best[kColumns];
+  for (int64_t j = 0; j < count; ++j) {
+    best[j] = Merit<kLargest>(x[j]);
+    out[j] = 0;
+  }
+  for (int64_t i = 1; i < size; ++i) {
+    const T* row = x + i * step;
+    for (int64_t j = 0; j < count; ++j) {
+      const bool better = Beats<kLargest, kLast>(row[j], best[j]);
+      best[j] = better ? Merit<kLargest>(row[j]) : best[j];
+      out[j] = better ? i : out[j];
+    }
+  }
+}
+
+template <bool kLargest, bool kLast, typename T>
+void Run(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  const int64_t blocks = (plan.inner + kColumns - 1) / kColumns;
+  const int64_t work = plan.size * std::min(plan.inner, kColumns);
+  ParallelFor(plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t outer = i / blocks,
+                                first = i % blocks * kColumns;
+                  const T* from = x + outer * plan.size * plan.inner + first;
+                  int64_t* to = out + outer * plan.inner + first;
+                  if (plan.inner == 1) {
+                    *to = BestOfRow<kLargest, kLast>(from, plan.size);
+                  } else {
+                    BestOfColumns<kLargest, kLast>(
+                        from, plan.size, plan.inner,
+                        std::min(kColumns, plan.inner - first), to);
+                  }
+                }
+              });
+}
+
+// Writes to out [outer, inner] the index of the largest, or smallest, element
+// of each line. Runs in host memory through ParallelFor. size is at least 1.
+// NaN is better than every number; 0 and -0 are equal. T: every dtype but bool.
+template <typename T>
+void ArgBest(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  if (plan.largest) {
+    plan.last ? Run<true, true>(plan, x, out) : Run<true, false>(plan, x, out);
+  } else {
+    plan.last ? Run<false, true>(plan, x, out)
+              : Run<false, false>(plan, x, out);
+  }
+}
+
+template <typename T>
+class ArgBestKernel final : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    plan_ = ArgBestPlanOf(preparation.query);
+    out_dims_ = preparation.query.outputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, out_dims_);
+    if (out.numel() == 0) return;
+    ArgBest(plan_, context.Input(0).data<T>(), out.data<int64_t>());
+  }
+
+ private:
+  ArgBestPlan plan_;
+  DDim out_dims_;
+};
+
+void AddArgBestKernels(Registry& registry) {
+  for (const char* op : {"arg_max", "arg_min"}) {
+    AddPlainKernels<ArgBestKernel<NumberTypes>>(registry, op, CPUPlace());
+  }
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(arg_max, ArgMaxSchema);
 REGISTER_OPERATOR(arg_min, ArgMinSchema);
+REGISTER_TABLE(arg_best_kernels, AddArgBestKernels);
 
 }  // namespace sluice
