@@ -1,5 +1,5 @@
+#include "sluice/operators/binary/broadcast_binary.h"
 #include "sluice/operators/binary/operand_gradient.h"
-#include "sluice/operators/math/binary/broadcast_binary.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 

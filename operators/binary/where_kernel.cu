@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "sluice/operators/binary/operand_gradient.cuh"
-#include "sluice/operators/math/binary/where.h"
+#include "sluice/operators/binary/where.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {

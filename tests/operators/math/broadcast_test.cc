@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/operators/math/binary/broadcast_binary.h"
+#include "sluice/operators/binary/broadcast_binary.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/binary/broadcast_binary.h"
+#include "sluice/operators/binary/broadcast_binary.h"
 
 #include <algorithm>
 #include <bit>
