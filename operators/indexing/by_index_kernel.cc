@@ -2,7 +2,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "sluice/operators/indexing/index_plans.h"
+#include "sluice/operators/indexing/indexed_slices.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"

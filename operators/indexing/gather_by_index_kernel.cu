@@ -1,5 +1,5 @@
 #include "sluice/operators/indexing/device_indices.cuh"
-#include "sluice/operators/indexing/index_plans.h"
+#include "sluice/operators/indexing/indexed_slices.h"
 #include "sluice/operators/registration.h"
 
 // gather_elements and gather_nd.

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "sluice/framework/op/op_kernel.h"
 #include "sluice/framework/values/ddim.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/export.h"
@@ -121,6 +122,19 @@ struct ScatterSmallest {
     return update >= old ? old : static_cast<T>(old + update);
   }
 };
+
+// Returns how input Index of an op names slices of a tensor of shape `x`: by
+// elements along attribute axis, or by coordinates of the dims after the first
+// batch_dims. The shape function has already checked both shapes.
+SLUICE_API IndexPlan IndexPlanOf(const KernelQuery& query,
+                                 const DDim& x,
+                                 const DDim& index);
+
+// Returns attribute reduction.
+SLUICE_API ScatterReduction ScatterReductionOf(const KernelQuery& query);
+
+// Whether the elements of X that have an update do not count in Out.
+SLUICE_API bool ScatterReplaces(const KernelQuery& query);
 
 // places[i] = the slice of X for slice i of `plan`. Returns the position of the
 // first index that is out of range, or -1. Index: int32_t or int64_t.

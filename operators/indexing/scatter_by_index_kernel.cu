@@ -1,7 +1,7 @@
 #include <type_traits>
 
 #include "sluice/operators/indexing/device_indices.cuh"
-#include "sluice/operators/indexing/index_plans.h"
+#include "sluice/operators/indexing/indexed_slices.h"
 #include "sluice/operators/registration.h"
 
 // scatter_elements and scatter_nd.
