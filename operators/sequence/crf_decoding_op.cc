@@ -9,7 +9,6 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_kernel.h"
 #include "sluice/operators/sequence/crf_shape.h"
-#include "sluice/operators/sequence/crf_weights.h"
 #include "sluice/platform/alignment.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 

@@ -9,7 +9,7 @@ namespace {
 constexpr char kDiscriminative[] = "discriminative_loss";
 constexpr char kDiscriminativeGrad[] = "discriminative_loss_grad";
 
-// Computes the sums of math/sequence/discriminative_loss.cc. Kernels receive it
+// Computes the sums of discriminative_loss_kernel.cc. Kernels receive it
 // by value.
 template <typename T>
 struct DeviceDiscriminativeLoss {

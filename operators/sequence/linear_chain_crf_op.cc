@@ -6,7 +6,6 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_kernel.h"
 #include "sluice/operators/sequence/crf_shape.h"
-#include "sluice/operators/sequence/crf_weights.h"
 
 namespace sluice {
 namespace {
