@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/laboratory/measure/order_statistics.h"
 #include "sluice/laboratory/measure/race.h"
@@ -86,6 +87,8 @@ SLUICE_API Comparison Compare(const Program& program,
 // What A and B are and how long they take, whether results differ, and a table
 // of the ops with other kernels or layouts, those first whose times differ
 // most; or of all ops, in their order.
+SLUICE_API ExplainTable MakeTable(const Comparison& comparison,
+                                  bool all = false);
 SLUICE_API std::string ToString(const Comparison& comparison, bool all = false);
 
 }  // namespace sluice

@@ -47,7 +47,7 @@ std::string WhyNoOps(const Comparison& comparison) {
   return why.empty() ? "" : "B: " + why;
 }
 
-std::string RunsText(const Comparison& comparison) {
+void AddRuns(const Comparison& comparison, ExplainTable* report) {
   const auto line = [&](const char* name, const std::string& hints,
                         const ShownTimes& times) {
     std::vector<std::string> cells = {Format("{}: {}", name, HintsText(hints))};
@@ -60,44 +60,50 @@ std::string RunsText(const Comparison& comparison) {
   const auto [a, b] = Shown(comparison);
   TextTable table("<>>", line("A", comparison.hints_a, a));
   table.Add(line("B", comparison.hints_b, b));
-  std::string text = table.Text();
+  for (std::string& run : table.Lines()) {
+    report->head.push_back(WholeLine(std::move(run)));
+  }
   const std::string places =
       Format("A runs at {}; B at {}", comparison.places_a, comparison.places_b);
   if (places.find("(emulated)") != std::string::npos) {
-    text += Wrapped(places + "; times there are the CPU's");
+    report->head.push_back({places + "; times there are the CPU's"});
   }
-  if (!HasTimes(comparison)) return text;
-  text += ComparedText("B is ", comparison.b_over_a, comparison.run_b,
-                       comparison.run_a);
+  if (!HasTimes(comparison)) return;
   const bool busy = Busy(comparison.run_a) || Busy(comparison.run_b);
-  return text + (busy ? "; the machine was busy\n" : "\n");
+  report->head.push_back(
+      WholeLine(ComparedText("B is ", comparison.b_over_a, comparison.run_b,
+                             comparison.run_a) +
+                (busy ? "; the machine was busy" : "")));
 }
 
-std::string ErrorsText(const Comparison& comparison) {
+void AddErrors(const Comparison& comparison, ExplainTable* report) {
   const auto& ops = comparison.ops;
   if (comparison.first_difference < 0) {
     const bool equal = std::ranges::all_of(
         ops, [](const OpComparison& op) { return op.max_absolute_error == 0; });
-    return equal ? "all results equal\n" : "all results within bound\n";
+    report->head.push_back(
+        {equal ? "all results equal" : "all results within bound"});
+    return;
   }
   const OpComparison& first = ops[comparison.first_difference];
   const auto count = std::ranges::count_if(ops, &OpComparison::differs);
-  std::string text = Wrapped(
-      Format("{} of {} {}; the first is #{} {}: {} under A, {} under B", count,
-             Counted(ops.size(), "op"), count == 1 ? "DIFFERS" : "DIFFER",
-             first.op_index, first.op, first.kernel_a, first.kernel_b));
-  if (!first.message.empty()) text += Wrapped(first.message, 2, 4);
-  return text;
+  report->head.push_back(
+      {Format("{} of {} {}; the first is #{} {}: {} under A, {} under B", count,
+              Counted(ops.size(), "op"), count == 1 ? "DIFFERS" : "DIFFER",
+              first.op_index, first.op, first.kernel_a, first.kernel_b),
+       Emphasis::kBad});
+  if (!first.message.empty()) report->head.push_back({"  " + first.message});
 }
 
 // Kernels that were not compared, although hints ask for them.
-std::string KnownWrongText(const Comparison& comparison) {
+void AddKnownWrong(const Comparison& comparison, ExplainTable* report) {
   const auto& all = comparison.known_wrong;
-  if (all.empty()) return "";
-  return Wrapped(
-      Format("NOT COMPARED: hints ask for {}, which records call "
-             "wrong; SLUICE_RECORDS=off compares them. The first: {}",
-             Counted(all.size(), "kernel"), all.front()));
+  if (all.empty()) return;
+  report->head.push_back(
+      {Format("NOT COMPARED: hints ask for {}, which records call "
+              "wrong; SLUICE_RECORDS=off compares them. The first: {}",
+              Counted(all.size(), "kernel"), all.front()),
+       Emphasis::kBad});
 }
 
 std::string ErrorText(const OpComparison& op) {
@@ -160,13 +166,13 @@ std::vector<std::string> CellsOf(const CompareRow& row,
   return cells;
 }
 
-std::string OpsText(const Comparison& comparison, bool all) {
+void AddOps(const Comparison& comparison, bool all, ExplainTable* report) {
   const auto others = static_cast<size_t>(
       std::ranges::count(comparison.ops, false, &OpComparison::same));
   const size_t same = comparison.ops.size() - others;
-  std::string text = Format("{} of {} {} another kernel or layout\n", others,
-                            Counted(comparison.ops.size(), "op"),
-                            others == 1 ? "has" : "have");
+  report->head.push_back(WholeLine(Format(
+      "{} of {} {} another kernel or layout", others,
+      Counted(comparison.ops.size(), "op"), others == 1 ? "has" : "have")));
   const std::vector<CompareRow> rows = RowsOf(comparison, all);
   double longest = 0;
   for (const CompareRow& row : rows) {
@@ -175,31 +181,36 @@ std::string OpsText(const Comparison& comparison, bool all) {
   const TimeUnit unit(longest);
   const std::string none = WhyNoOps(comparison);
   const bool times = none.empty();
-  if (!times) text += Wrapped(none);
+  if (!times) report->head.push_back({none});
   // Where nothing differs, the first lines say all that a column would.
   const bool results = all || comparison.first_difference >= 0;
-  if (!times && !results) return text;
-  std::vector<std::string> heading = {"#", "op", "A", "B", "", "", ""};
-  if (times) {
-    heading[4] = Format("A {}", unit.name());
-    heading[5] = Format("B {}", unit.name());
-    heading[6] = "B - A";
-  }
-  if (results) heading.emplace_back("results");
-  TextTable table("><<<>>><", std::move(heading));
+  if (!times && !results) return;
   size_t left_out = 0;
   double change = 0;
   for (const CompareRow& row : rows) {
-    if (all || table.size() < kMostRows || row.op.differs) {
-      table.Add(CellsOf(row, unit, times, results));
+    if (all || report->rows.size() < kMostRows || row.op.differs) {
+      report->rows.push_back({CellsOf(row, unit, times, results),
+                              row.op.differs ? Emphasis::kBad : Emphasis::kNone,
+                              row.op.op_index});
     } else {
       left_out += static_cast<size_t>(row.count);
       change += row.change();
     }
   }
-  // Names of kernels are not cut.
-  if (table.size() > 0) text += "\n" + table.Text(kTextWidth, 16);
-  if (all) return text;
+  if (!report->rows.empty()) {
+    const auto name = [&](std::string_view plan) {
+      return times ? Format("{} {}", plan, unit.name()) : "";
+    };
+    report->columns = {{"#", true},
+                       {"op"},
+                       {"A"},
+                       {"B"},
+                       {name("A"), true},
+                       {name("B"), true},
+                       {times ? "B - A" : "", true}};
+    if (results) report->columns.push_back({"results"});
+  }
+  if (all) return;
   std::string rest;
   if (left_out > 0) {
     rest = Format("{} more with other kernels{}; ", left_out,
@@ -207,15 +218,26 @@ std::string OpsText(const Comparison& comparison, bool all) {
                                  TimeText(std::abs(change)))
                         : "");
   }
-  return text + Wrapped(Format("... {}{} the same: {}", rest,
-                               Counted(same, "op"), ShowAll()));
+  report->foot.push_back(
+      {Format("... {}{} the same: {}", rest, Counted(same, "op"), ShowAll())});
 }
 
 }  // namespace
 
+ExplainTable MakeTable(const Comparison& comparison, bool all) try {
+  ExplainTable report;
+  AddRuns(comparison, &report);
+  AddErrors(comparison, &report);
+  AddKnownWrong(comparison, &report);
+  AddOps(comparison, all, &report);
+  return report;
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
+}
+
 std::string ToString(const Comparison& comparison, bool all) try {
-  return RunsText(comparison) + ErrorsText(comparison) +
-         KnownWrongText(comparison) + OpsText(comparison, all);
+  constexpr size_t kNames = 16;  // of kernels are not cut
+  return ReportText(MakeTable(comparison, all), kNames);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

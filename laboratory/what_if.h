@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/export.h"
@@ -86,6 +87,7 @@ SLUICE_API Placement PredictPlacement(const Program& program,
 
 // The totals, predicted and measured, and a table of the ops that change; or of
 // all. Without any prediction if there is a Contradiction.
+SLUICE_API ExplainTable MakeTable(const Placement& placement, bool all = false);
 SLUICE_API std::string ToString(const Placement& placement, bool all = false);
 
 }  // namespace sluice

@@ -42,7 +42,7 @@ std::string FurthestOff(const Placement& placement) {
                    TimeText(op.seconds_now, op.measured_now ? 3 : 2),
                    TimeText(op.seconds_in_run));
   }
-  return text.empty() ? "" : Wrapped(text);
+  return text;
 }
 
 std::string ContradictionOf(const Timing& measured,
@@ -52,11 +52,28 @@ std::string ContradictionOf(const Timing& measured,
     return "";
   }
   const double ratio = measured.median / predicted;
-  return Wrapped(
-      Format("no prediction: a run {} would take {} by its parts, and takes {} "
-             "measured, {:.3g} times apart",
-             which, TimeText(predicted), TimeText(measured),
-             std::max(ratio, 1 / ratio)));
+  return Format(
+      "no prediction: a run {} would take {} by its parts, and takes {} "
+      "measured, {:.3g} times apart",
+      which, TimeText(predicted), TimeText(measured),
+      std::max(ratio, 1 / ratio));
+}
+
+// Why there is no prediction; no lines if there is one.
+std::vector<ExplainLine> ContradictionLines(const Placement& placement) {
+  const std::string now =
+      ContradictionOf(placement.measured_now, placement.predicted_now, "now");
+  const std::string then = ContradictionOf(
+      placement.measured_then, placement.predicted_then, "with the change");
+  std::vector<ExplainLine> lines;
+  if (now.empty() && then.empty()) return lines;
+  const std::string far = now.empty() ? "" : FurthestOff(placement);
+  for (const std::string& line : {now, then, far}) {
+    if (!line.empty()) lines.push_back({line});
+  }
+  lines.push_back(WholeLine(
+      "measure again when nothing else runs, or with a larger budget"));
+  return lines;
 }
 
 // "27.4 ms (...) now, predicted 1.46 times as long".
@@ -75,7 +92,7 @@ std::string Copies(double seconds) {
   return seconds > 0 ? TimeText(seconds, 2) + " of copies" : "";
 }
 
-std::string Totals(const Placement& placement) {
+std::vector<ExplainLine> Totals(const Placement& placement) {
   const std::string copies = Copies(placement.copies_now);
   const std::string copies_then = Copies(placement.copies_then);
   const std::string then =
@@ -86,68 +103,77 @@ std::string Totals(const Placement& placement) {
                 copies_then.empty() ? "" : " (" + copies_then + ")",
                 RatioText(placement.predicted_then / placement.predicted_now))
           : "";
-  std::string text = Wrapped(Format(
+  std::vector<ExplainLine> lines = {{Format(
       "predicted: a run takes {} now ({}{}{} of the executor){}",
       TimeText(placement.predicted_now), copies, copies.empty() ? "" : ", ",
-      TimeText(placement.executor, 2), then));
+      TimeText(placement.executor, 2), then)}};
   if (placement.gap > 1e-9) {
-    text += Format("another assignment could be cheaper by up to {:.2g} %\n",
-                   100 * placement.gap);
+    lines.push_back(WholeLine(
+        Format("another assignment could be cheaper by up to {:.2g} %",
+               100 * placement.gap)));
   }
   if (placement.measured_now.rounds > 0) {
-    text += Wrapped(
-        "measured: a run takes " +
-        MeasuredText(placement.measured_now, placement.predicted_now, "now") +
-        (placement.measured_then.rounds > 0
-             ? ", and " + MeasuredText(placement.measured_then,
-                                       placement.predicted_then,
-                                       "with the change")
-             : ""));
+    lines.push_back(
+        {"measured: a run takes " +
+         MeasuredText(placement.measured_now, placement.predicted_now, "now") +
+         (placement.measured_then.rounds > 0
+              ? ", and " + MeasuredText(placement.measured_then,
+                                        placement.predicted_then,
+                                        "with the change")
+              : "")});
   }
   if (!placement.not_measured.empty()) {
-    text += Wrapped((placement.asked ? "not measured with the change: " : "") +
-                    placement.not_measured);
+    lines.push_back({(placement.asked ? "not measured with the change: " : "") +
+                     placement.not_measured});
   }
   for (const std::string& note : placement.notes) {
-    text += Wrapped(note);
+    lines.push_back({note});
   }
-  return text;
+  return lines;
 }
 
 }  // namespace
 
 std::string Placement::Contradiction() const try {
-  const std::string now = ContradictionOf(measured_now, predicted_now, "now");
-  const std::string then =
-      ContradictionOf(measured_then, predicted_then, "with the change");
-  if (now.empty() && then.empty()) return "";
-  std::string text = now + then;
-  if (!now.empty()) text += FurthestOff(*this);
-  return text +
-         "measure again when nothing else runs, or with a larger budget\n";
+  ExplainTable report;
+  report.head = ContradictionLines(*this);
+  return ReportText(report);
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
+}
+
+ExplainTable MakeTable(const Placement& placement, bool all) try {
+  ExplainTable report;
+  report.head = ContradictionLines(placement);
+  if (!report.head.empty()) return report;
+  report.head = Totals(placement);
+  for (const PlacedOp& op : placement.ops) {
+    if (!all && !IsAffected(op)) continue;
+    report.rows.push_back({{std::to_string(op.op_index), op.op, op.kernel_now,
+                            OpTime(op.seconds_now, op.measured_now),
+                            op.changes ? op.kernel_then : "the same",
+                            OpTime(op.seconds_then, op.measured_then)},
+                           Emphasis::kNone,
+                           op.op_index});
+  }
+  if (!report.rows.empty()) {
+    report.columns = {{"#", true},    {"op"},   {"now"},
+                      {"time", true}, {"then"}, {"time", true}};
+    report.foot.push_back(
+        WholeLine("m: the kernel was measured by itself, p: predicted"));
+  }
+  const size_t same = placement.ops.size() - report.rows.size();
+  if (same > 0) {
+    report.foot.push_back(WholeLine(
+        Format("... {} the same: {}", Counted(same, "op"), ShowAll())));
+  }
+  return report;
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }
 
 std::string ToString(const Placement& placement, bool all) try {
-  std::string text = placement.Contradiction();
-  if (!text.empty()) return text;
-  text = Totals(placement);
-  TextTable table("><<><>", {"#", "op", "now", "time", "then", "time"});
-  for (const PlacedOp& op : placement.ops) {
-    if (!all && !IsAffected(op)) continue;
-    table.Add({std::to_string(op.op_index), op.op, op.kernel_now,
-               OpTime(op.seconds_now, op.measured_now),
-               op.changes ? op.kernel_then : "the same",
-               OpTime(op.seconds_then, op.measured_then)});
-  }
-  const size_t same = placement.ops.size() - table.size();
-  if (table.size() > 0) {
-    text += "\n" + table.Text() +
-            "m: the kernel was measured by itself, p: predicted\n";
-  }
-  if (same == 0) return text;
-  return text + Format("... {} the same: {}\n", Counted(same, "op"), ShowAll());
+  return ReportText(MakeTable(placement, all));
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

@@ -10,7 +10,7 @@
 
 // What Explain shows of a plan on one screen, before it is text, HTML or a data
 // frame: lines above, a table with a row for each call or group of calls, and
-// lines below.
+// lines below. What the laboratory finds out is such a table, too.
 namespace sluice {
 
 // How a row or line stands out; text without colours says the same.

@@ -32,38 +32,48 @@ std::string ShareText(double share) {
   return share < 0.005 ? "" : Format("{:.0f} %", 100 * share);
 }
 
-std::string CallTable(const ProfileReport& report, size_t rows, double all) {
+void AddCalls(const ProfileReport& report,
+              size_t rows,
+              double all,
+              ExplainTable* table) {
   const TimeUnit unit(report.calls.empty() ? 0 : report.calls[0].seconds);
   const bool predicts = std::ranges::any_of(
       report.calls, [](const auto& call) { return call.predicted > 0; });
-  TextTable table("><<>>><", {"#", "op", "kernel", std::string(unit.name()),
-                              "share", "so far", predicts ? "predicted" : ""});
+  table->columns = {{"#", true},
+                    {"op"},
+                    {"kernel"},
+                    {std::string(unit.name()), true},
+                    {"share", true},
+                    {"so far", true},
+                    {predicts ? "predicted" : ""}};
   const bool busy = Busy(report.run);
   double so_far = 0;
   for (const ProfiledCall& call : report.calls) {
-    if (table.size() == rows) break;
+    if (table->rows.size() == rows) break;
     so_far += call.seconds;
-    table.Add({call.number_text(), call.op, call.kernel,
-               unit.Cell(call.seconds),
-               busy ? "" : ShareText(call.seconds / all),
-               busy ? "" : ShareText(so_far / all), PredictedText(call, unit)});
+    table->rows.push_back(
+        {{call.number_text(), call.op, call.kernel, unit.Cell(call.seconds),
+          busy ? "" : ShareText(call.seconds / all),
+          busy ? "" : ShareText(so_far / all), PredictedText(call, unit)},
+         Emphasis::kNone,
+         call.number});
   }
-  std::string text = table.Text();
-  const size_t shown = table.size();
-  if (shown == report.calls.size()) return text;
+  const size_t shown = table->rows.size();
+  if (shown == report.calls.size()) return;
   const auto begin = report.calls.begin() + static_cast<ptrdiff_t>(shown);
   const auto short_ones = std::count_if(
       begin, report.calls.end(),
       [](const ProfiledCall& call) { return call.seconds < 1e-6; });
-  text +=
+  std::string text =
       Format("... {}, {}", Counted(report.calls.size() - shown, "more call"),
              TimeText(all - so_far));
   if (!busy) text += Format(", {:.0f} %", 100 * (1 - so_far / all));
   if (short_ones > 0) text += Format("; {} of them below 1 us", short_ones);
-  return text + Format(": profile.top({})\n", report.calls.size());
+  table->foot.push_back(
+      WholeLine(text + Format(": profile.top({})", report.calls.size())));
 }
 
-std::string FarOffText(const ProfileReport& report) {
+void AddFarOff(const ProfileReport& report, ExplainTable* table) {
   std::string names;
   size_t count = 0;
   for (const ProfiledCall& call : report.calls) {
@@ -71,11 +81,12 @@ std::string FarOffText(const ProfileReport& report) {
     if (count < kMostNames) names += (count > 0 ? ", " : "") + call.name();
     ++count;
   }
-  if (count == 0) return "";
+  if (count == 0) return;
   if (count > kMostNames) names += Format(" and {} more", count - kMostNames);
-  return "\n" + Wrapped(Format("estimates are more than 3x off for {}: {}; "
-                               "tuning measures them",
-                               Counted(count, "call"), names));
+  table->foot.push_back(WholeLine(""));
+  table->foot.push_back(
+      {Format("estimates are more than 3x off for {}: {}; tuning measures them",
+              Counted(count, "call"), names)});
 }
 
 // Cuts the last cells where rows are wider than `width`.
@@ -170,15 +181,26 @@ ProfileReport MakeProfileReport(const Plan& plan,
   RaiseOutOfMemory();
 }
 
-std::string ToString(const ProfileReport& report, size_t rows) try {
+ExplainTable MakeTable(const ProfileReport& report, size_t rows) try {
   const ShownTimes shown = report.shown();
-  std::string text =
-      Wrapped(report.title) + Wrapped(RunLine(report, ", slowest first"));
+  ExplainTable table;
+  table.head = {{report.title}, {RunLine(report, ", slowest first")}};
   if (const std::string none = shown.WhyNoOps(); !none.empty()) {
-    return text + Wrapped(none);
+    table.head.push_back({none});
+    return table;
   }
-  if (Busy(report.run)) text += "shares are left out: a busy machine\n";
-  return text + "\n" + CallTable(report, rows, shown.ops) + FarOffText(report);
+  if (Busy(report.run)) {
+    table.head.push_back({"shares are left out: a busy machine"});
+  }
+  AddCalls(report, rows, shown.ops, &table);
+  AddFarOff(report, &table);
+  return table;
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
+}
+
+std::string ToString(const ProfileReport& report, size_t rows) try {
+  return ReportText(MakeTable(report, rows));
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

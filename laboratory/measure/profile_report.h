@@ -54,6 +54,8 @@ SLUICE_API ProfileReport MakeProfileReport(const Plan& plan,
 // The run, so many of its calls, and the estimates that are far off, in lines
 // of at most 80 columns. Shares are left out if the machine was busy, the calls
 // where the run contradicts them.
+SLUICE_API ExplainTable MakeTable(const ProfileReport& report,
+                                  size_t rows = 10);
 SLUICE_API std::string ToString(const ProfileReport& report, size_t rows = 10);
 
 // Explain's table with measured times: each call in its order with its

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sluice/framework/inspect/json_writer.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -20,7 +21,7 @@ std::string CutInTheMiddle(const std::string& text, size_t width) {
 
 }  // namespace
 
-std::string TextTable::Text(size_t width, size_t least) const {
+std::vector<std::string> TextTable::Lines(size_t width, size_t least) const {
   std::vector<size_t> widths(align_.size(), 0);
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) {
@@ -37,9 +38,9 @@ std::string TextTable::Text(size_t width, size_t least) const {
     if (widths[widest] <= least) break;
     --widths[widest];
   }
-  std::string text;
+  std::vector<std::string> lines;
   for (const auto& row : rows_) {
-    std::string line;
+    std::string& line = lines.emplace_back();
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string gap(i == 0 ? 0 : kGap, ' ');
       const std::string cell = CutInTheMiddle(row[i], widths[i]);
@@ -49,6 +50,13 @@ std::string TextTable::Text(size_t width, size_t least) const {
       line += align_[i] == '<' ? pad : cell;
     }
     line.erase(line.find_last_not_of(' ') + 1);
+  }
+  return lines;
+}
+
+std::string TextTable::Text(size_t width, size_t least) const {
+  std::string text;
+  for (const std::string& line : Lines(width, least)) {
     text += line + '\n';
   }
   return text;
@@ -84,6 +92,46 @@ std::string Wrapped(std::string_view text, size_t first, size_t other) {
   }
   if (line.size() > start) flush();
   return wrapped;
+}
+
+ExplainLine WholeLine(std::string text) {
+  return {std::move(text), Emphasis::kNone, true};
+}
+
+std::string ReportText(const ExplainTable& report, size_t least) {
+  std::string text;
+  const auto add = [&](const std::vector<ExplainLine>& lines) {
+    for (const ExplainLine& line : lines) {
+      const std::string_view all = line.text;
+      const size_t indent = std::min(all.find_first_not_of(' '), all.size());
+      text += line.whole ? line.text + '\n'
+                         : Wrapped(all.substr(indent), indent, indent + 2);
+    }
+  };
+  add(report.head);
+  if (!report.columns.empty()) {
+    std::string align;
+    std::vector<std::string> heading;
+    for (const ExplainColumn& column : report.columns) {
+      align += column.right ? '>' : '<';
+      heading.push_back(column.name);
+    }
+    TextTable table(align, std::move(heading));
+    for (const ExplainRow& row : report.rows) {
+      table.Add(row.cells);
+    }
+    text += "\n" + table.Text(kTextWidth, least);
+  }
+  add(report.foot);
+  return text;
+}
+
+std::string ReportJson(const ExplainTable& report) {
+  JsonWriter json;
+  json.BeginObject();
+  WriteJson(report, &json);
+  json.EndObject();
+  return json.text();
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/inspect/units.h"
 #include "sluice/platform/export.h"
 
@@ -26,6 +27,9 @@ class SLUICE_API TextTable {
   size_t size() const { return rows_.size() - 1; }
   // No column is cut to fewer than `least` characters, even if lines are then
   // longer than `width`.
+  std::vector<std::string> Lines(size_t width = kTextWidth,
+                                 size_t least = 8) const;
+  // The lines, each with a newline.
   std::string Text(size_t width = kTextWidth, size_t least = 8) const;
 
  private:
@@ -38,5 +42,16 @@ class SLUICE_API TextTable {
 SLUICE_API std::string Wrapped(std::string_view text,
                                size_t first = 0,
                                size_t other = 2);
+
+// A line that ReportText does not break.
+ExplainLine WholeLine(std::string text);
+
+// What the laboratory found out, as text: the lines above the table, an empty
+// line, the table as a TextTable whose columns are cut to `least` characters at
+// most, and the lines below it. Without columns there is no table. Lines that
+// are too long are broken; those that begin with spaces stay indented.
+SLUICE_API std::string ReportText(const ExplainTable& report, size_t least = 8);
+// The same as JSON, in which no cell is cut; WriteJson has the fields.
+SLUICE_API std::string ReportJson(const ExplainTable& report);
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/laboratory/measure/shown_times.h"
@@ -114,5 +115,7 @@ SLUICE_API TuneResult TunePlans(const PreparePlan& prepare,
 // kernel, and wrong kernels; or for each signature all kernels, the fastest
 // first.
 SLUICE_API std::string ToString(const TuneResult& result, bool all = false);
+// What is printed unless it is all.
+SLUICE_API ExplainTable MakeTable(const TuneResult& result);
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -142,41 +143,52 @@ std::string AllText(const TuneResult& result) {
   return text + "\n";
 }
 
-std::string ChangesText(const TuneResult& result) {
+void AddChanges(const TuneResult& result, ExplainTable* report) {
   double longest = 0;
   for (const TunedSignature& tuned : result.signatures) {
     if (!Changes(tuned)) continue;
     longest = std::max({longest, Before(tuned), After(tuned)});
   }
   const TimeUnit unit(longest);
-  TextTable table("><<<>>>",
-                  {"#", "op", "before", "now", Format("{} before", unit.name()),
-                   Format("{} now", unit.name()), "faster"});
-  std::string wrong;
+  std::vector<ExplainLine> wrong;
   for (const TunedSignature& tuned : result.signatures) {
     for (const TunedKernel& kernel : tuned.kernels) {
       if (kernel.verdict != Verdict::kWrong) continue;
-      wrong += Wrapped(Format("WRONG {} on {}: {}", *kernel.kernel,
-                              tuned.signature, kernel.message));
+      wrong.push_back({Format("WRONG {} on {}: {}", *kernel.kernel,
+                              tuned.signature, kernel.message),
+                       Emphasis::kBad});
     }
     if (!Changes(tuned)) continue;
     const double before = Before(tuned);
     const double after = After(tuned);
-    table.Add({std::to_string(tuned.op_index),
-               Format("{}{}{}", tuned.name,
-                      tuned.ops == 1 ? "" : Format(" x{}", tuned.ops),
-                      tuned.plan > 0 ? " apart" : ""),
-               Name(tuned, tuned.before), Name(tuned, tuned.winner),
-               unit.Cell(before), unit.Cell(after),
-               !(before > 0 && after > 0) ? ""
-               : tuned.tie                ? std::string(TieText(before, after))
-                                          : Format("{:.3g}x", before / after)});
+    report->rows.push_back(
+        {{std::to_string(tuned.op_index),
+          Format("{}{}{}", tuned.name,
+                 tuned.ops == 1 ? "" : Format(" x{}", tuned.ops),
+                 tuned.plan > 0 ? " apart" : ""),
+          Name(tuned, tuned.before), Name(tuned, tuned.winner),
+          unit.Cell(before), unit.Cell(after),
+          !(before > 0 && after > 0) ? ""
+          : tuned.tie                ? std::string(TieText(before, after))
+                                     : Format("{:.3g}x", before / after)},
+         Emphasis::kNone,
+         tuned.op_index});
   }
-  return (table.size() == 0 ? "" : "\n" + table.Text() + "\n") + wrong;
+  if (!report->rows.empty()) {
+    report->columns = {{"#", true},
+                       {"op"},
+                       {"before"},
+                       {"now"},
+                       {Format("{} before", unit.name()), true},
+                       {Format("{} now", unit.name()), true},
+                       {"faster", true}};
+    report->foot.push_back(WholeLine(""));
+  }
+  std::ranges::move(wrong, std::back_inserter(report->foot));
 }
 
 // How many signatures get another kernel, and what that gains for one run.
-std::string TotalText(const TuneResult& result) {
+void AddTotal(const TuneResult& result, ExplainTable* report) {
   double before = 0;
   double after = 0;
   size_t stay = 0;
@@ -187,40 +199,41 @@ std::string TotalText(const TuneResult& result) {
     after += tuned.ops * (tuned.tie ? Before(tuned) : After(tuned));
   }
   const size_t count = result.signatures.size();
-  if (count == 0) return "";
+  if (count == 0) return;
   const auto change = std::ranges::count_if(result.signatures, &Changes);
   std::string text =
       Format("{} of {} {} another kernel, {} stay", change,
              Counted(count, "signature"), change == 1 ? "gets" : "get", stay);
   const size_t neither = count - static_cast<size_t>(change) - stay;
-  text += neither == 0 ? "\n" : Format(", {} not measured\n", neither);
+  if (neither > 0) text += Format(", {} not measured", neither);
+  report->head.push_back(WholeLine(std::move(text)));
   if (after > 0) {
-    text += Wrapped(
-        Format("kernels by themselves, where timed: {}", Gain(before, after)));
+    report->head.push_back({Format("kernels by themselves, where timed: {}",
+                                   Gain(before, after))});
   }
-  return text;
 }
 
 // The whole plan before and after, and whether that is kept.
-std::string RunsText(const TuneResult& result) {
+void AddRuns(const TuneResult& result, ExplainTable* report) {
   const ShownTimes& before = result.run_before;
   const ShownTimes& after = result.run_after;
-  if (before.run.rounds == 0 || after.run.rounds == 0) return "";
+  if (before.run.rounds == 0 || after.run.rounds == 0) return;
   const Interval ratio = PairedRatio(after.run, before.run);
   const std::string said =
       ComparedText("the new plan is ", ratio, after.run, before.run);
   const auto line = [](const char* when, const ShownTimes& shown) {
     const std::string none = shown.WhyNoOps();
-    return Wrapped(
+    return ExplainLine{
         Format("a run {}: {}{}", when, shown.RunText(),
-               none.empty() ? ", ops " + TimeText(shown.ops) : "; " + none));
+               none.empty() ? ", ops " + TimeText(shown.ops) : "; " + none)};
   };
   const std::string_view kept =
       result.withdrawn ? "WITHDRAWN, the old plan stays"
       : ratio.low > 1  ? "kept, not being certainly more than 2 % slower"
                        : "the new plan is kept";
-  return line("before", before) + line("after", after) +
-         Wrapped(Format("{}: {}", said, kept));
+  report->head.push_back(line("before", before));
+  report->head.push_back(line("after", after));
+  report->head.push_back({Format("{}: {}", said, kept)});
 }
 
 // What was measured, and what was not.
@@ -246,17 +259,31 @@ std::string MeasuredText(const TuneResult& result) {
   if (left_out > 0) {
     text += Format(", {} left out{}", left_out, WhyLeftOut(result, left_out));
   }
-  return Wrapped(text + (result.cancelled ? "; cancelled" : ""));
+  return text + (result.cancelled ? "; cancelled" : "");
 }
 
 }  // namespace
 
+ExplainTable MakeTable(const TuneResult& result) {
+  ExplainTable report;
+  AddTotal(result, &report);
+  AddRuns(result, &report);
+  AddChanges(result, &report);
+  report.foot.push_back({MeasuredText(result)});
+  if (!result.signatures.empty()) {
+    report.foot.push_back(
+        WholeLine(Format("all kernels and times: {}", ShowAll())));
+  }
+  return report;
+}
+
 std::string ToString(const TuneResult& result, bool all) {
-  std::string text = TotalText(result) + RunsText(result);
-  text += all ? "\n" + AllText(result) : ChangesText(result);
-  text += MeasuredText(result);
-  const bool more = !all && !result.signatures.empty();
-  return text + (more ? Format("all kernels and times: {}\n", ShowAll()) : "");
+  if (!all) return ReportText(MakeTable(result));
+  ExplainTable report;
+  AddTotal(result, &report);
+  AddRuns(result, &report);
+  return ReportText(report) + "\n" + AllText(result) +
+         Wrapped(MeasuredText(result));
 }
 
 }  // namespace sluice

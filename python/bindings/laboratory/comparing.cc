@@ -16,6 +16,7 @@
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/profile_report.h"
 #include "sluice/laboratory/measure/shown_times.h"
+#include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -233,6 +234,8 @@ void BindComparison(nb::module_& m) {
       .def_prop_ro(
           "all", [](const Comparison& self) { return ToString(self, true); },
           "The text with all ops.")
+      .def("_table",
+           [](const Comparison& self) { return ReportJson(MakeTable(self)); })
       .def("__str__", [](const Comparison& self) { return ToString(self); });
   m.def("_time_text", [](double seconds) { return TimeText(seconds); });
   // The text of a run (median, low, high, rounds) beside the sum of its ops,
@@ -276,6 +279,10 @@ void BindComparing(nb::module_& m) {
             return ToString(self.report, calls);
           },
           nb::arg("calls"), "The text with this many calls of kernels.")
+      .def("_table",
+           [](const Profile& self) {
+             return ReportJson(MakeTable(self.report));
+           })
       .def("__str__",
            [](const Profile& self) { return ToString(self.report); });
   m.def("_profile", &RunProfiled, nb::arg("executor"),

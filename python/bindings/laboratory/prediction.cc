@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/what_if.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
@@ -85,6 +86,8 @@ void BindPlacement(nb::module_& m) {
       .def_prop_ro(
           "all", [](const Placement& self) { return ToString(self, true); },
           "The text with all ops.")
+      .def("_table",
+           [](const Placement& self) { return ReportJson(MakeTable(self)); })
       .def("__str__", [](const Placement& self) { return ToString(self); });
   m.def("_what_if", &PredictWhatIf, nb::arg("program").none(),
         nb::arg("feed").none(), nb::arg("fetch_list").none(),

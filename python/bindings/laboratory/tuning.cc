@@ -14,6 +14,7 @@
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/laboratory/measure/cpu_waits.h"
 #include "sluice/laboratory/measure/machine_measurement.h"
+#include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/laboratory/tuning/cost_samples.h"
 #include "sluice/laboratory/tuning/tune_program.h"
@@ -273,6 +274,8 @@ void BindTuneResults(nb::module_& m) {
       .def_prop_ro(
           "all", [](const TuneResult& self) { return ToString(self, true); },
           "The text with all kernels of all signatures.")
+      .def("_table",
+           [](const TuneResult& self) { return ReportJson(MakeTable(self)); })
       .def("__str__", [](const TuneResult& self) { return ToString(self); });
 }
 

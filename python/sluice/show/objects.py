@@ -22,7 +22,7 @@ from ..display import (
     shape_text,
     whole_feeds,
 )
-from .tables import table_html, table_of
+from .tables import table_html
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -215,9 +215,10 @@ def object_html(shown: Any) -> str:
         return head + (own() if own else preformatted(text))
     if type(shown).__str__ is object.__str__:
         return head
-    text = str(shown)
-    table = table_of(text)
-    return head + (table_html(table) if table else preformatted(text))
+    table = json.loads(shown._table()) if hasattr(shown, "_table") else None
+    if table and table["columns"]:
+        return head + table_html(table)
+    return head + preformatted(str(shown))
 
 
 def tensor_repr(self: object) -> str:

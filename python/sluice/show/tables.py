@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 import textwrap
 from typing import Any
 
@@ -60,49 +59,9 @@ def table_html(table: dict[str, Any]) -> str:
     )
 
 
-def table_of(text: str) -> dict[str, Any] | None:
-    """The table in a text, as :meth:`Explanation.tables` has it, if any.
-
-    It begins with the column "#" and ends before an empty line or "...". Two
-    spaces in each of its lines part columns.
-    """
-    lines = text.splitlines()
-    begins = (i for i, x in enumerate(lines) if x.lstrip().startswith("#  "))
-    start = next(begins, len(lines))
-    if start == len(lines):
-        return None
-    rows = [line.ljust(max(map(len, lines))) for line in lines[start:]]
-    ends = (i for i, x in enumerate(rows) if x.isspace() or x[:3] == "...")
-    rows = rows[: next(ends, len(rows))]
-    used = "".join(
-        " " if set(each) == {" "} else "x" for each in zip(*rows, strict=True)
-    )
-    spans = [found.span() for found in re.finditer("x+(?: x+)*", used)]
-    cells = [[row[a:b] for a, b in spans] for row in rows]
-    return {
-        "head": plain_lines(lines[:start]),
-        "columns": [
-            {
-                "name": names[0].strip(),
-                "right": not any(x.endswith(" ") and x.strip() for x in names),
-            }
-            for names in zip(*cells, strict=True)
-        ],
-        "rows": [
-            {
-                "cells": [cell.strip() for cell in row],
-                "emphasis": "bad" if "DIFFERS" in "".join(row) else "",
-            }
-            for row in cells[1:]
-        ],
-        "foot": plain_lines(lines[start + len(rows) :]),
-    }
-
-
-def plain_lines(lines: list[str]) -> list[dict[str, str]]:
-    """Lines as a table has them; those that continue one are indented."""
-    text = re.sub("\n +", " ", "\n".join(lines))
-    return [{"text": line, "emphasis": ""} for line in text.split("\n") if line]
+def _plain(lines: list[str]) -> list[dict[str, str]]:
+    """Lines as a table has them."""
+    return [{"text": line, "emphasis": ""} for line in lines if line]
 
 
 def text_table(
@@ -139,10 +98,10 @@ def text_table(
     columns = [{"name": n, "right": i in numbers} for i, n in names]
     as_html = table_html(
         {
-            "head": plain_lines(head),
+            "head": _plain(head),
             "columns": columns,
             "rows": [{"cells": row, "emphasis": ""} for row in rows[1:]],
-            "foot": plain_lines(below),
+            "foot": _plain(below),
         }
     )
     lines = [each for block in blocks for each in block]

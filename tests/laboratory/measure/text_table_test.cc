@@ -37,6 +37,41 @@ TEST(TextTable, LeavesFiguresWhole) {
   EXPECT_NE(table.Text(50).find(std::string(30, 'f')), std::string::npos);
 }
 
+ExplainTable OneRow(const std::string& op) {
+  ExplainTable report;
+  report.head = {{"  " + std::string(74, 'a') + " twelve more"},
+                 WholeLine("A:   as it is")};
+  report.columns = {{"#", true}, {"op"}};
+  report.rows = {{{"12", op}, Emphasis::kBad, 12}};
+  report.foot = {WholeLine(""), {"... 3 more"}};
+  return report;
+}
+
+TEST(Report, HasLinesAboveAndBelowItsTable) {
+  EXPECT_EQ(ReportText(OneRow("relu")), "  " + std::string(74, 'a') +
+                                            "\n"
+                                            "    twelve more\n"
+                                            "A:   as it is\n"
+                                            "\n"
+                                            " #  op\n"
+                                            "12  relu\n"
+                                            "\n"
+                                            "... 3 more\n");
+}
+
+TEST(Report, CutsLongCellsInItsTextOnly) {
+  const std::string op = "a" + std::string(100, 'o') + "z";
+  const auto lines = testing::LinesOf(ReportText(OneRow(op)));
+  EXPECT_EQ(lines.at(5).size(), 80u);
+  EXPECT_NE(lines.at(5).find("o..o"), std::string::npos);
+  const std::string json = ReportJson(OneRow(op));
+  for (const std::string& part :
+       {'"' + op + '"', std::string(R"("emphasis": "bad")"),
+        std::string(R"("op": 12)"), std::string(R"("right": true)")}) {
+    EXPECT_NE(json.find(part), std::string::npos) << json;
+  }
+}
+
 TEST(Wrapped, BreaksAtSpacesAndWordsThatAreTooLong) {
   EXPECT_EQ(Wrapped(""), "");
   EXPECT_EQ(Wrapped("a b"), "a b\n");

@@ -253,17 +253,6 @@ def test_a_notebook_shows_profiles_and_comparisons_as_the_tables_of_their_texts(
         assert not {word for line in lines for word in line} - {unescape(word) for word in said}
 
 
-def test_the_table_of_a_text():
-    text = "A: no  gaps\n\n #  op name   A us  results\n 0  a b, c d   0.1  same\n12  e          210  DIFFERS\n... 3 more,\n  wide\n"
-    table = show.tables.table_of(text)
-    assert [column["name"] for column in table["columns"]] == ["#", "op name", "A us", "results"]
-    assert [column["right"] for column in table["columns"]] == [True, False, True, False]
-    assert [row["cells"] for row in table["rows"]] == [["0", "a b, c d", "0.1", "same"], ["12", "e", "210", "DIFFERS"]]
-    assert [row["emphasis"] for row in table["rows"]] == ["", "bad"]
-    assert [line["text"] for line in table["head"] + table["foot"]] == ["A: no  gaps", "... 3 more, wide"]
-    assert show.tables.table_of("0 of 2 signatures\n") is None
-
-
 def test_what_minimize_returns_is_a_pair_in_one_line():
     pair = sl.optimizer.SGD(0.1).minimize(network())
     assert repr(pair) == "<4 updates by sgd: conv2d_0.w_0, conv2d_0.b_0, fc_0.w_0, fc_0.b_0>"
