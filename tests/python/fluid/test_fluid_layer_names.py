@@ -11,7 +11,7 @@ import pytest
 import sluice as sl
 import sluice.fluid as fluid
 from sluice.fluid.left_out import LEFT_OUT
-from sluice.fluid.op_layers.declaration import read
+from sluice.fluid.translate.declaration import read
 
 FOLDER = pathlib.Path(__file__).parent
 TEXT = (FOLDER / "layers_of_fluid.txt").read_text()

@@ -1,6 +1,6 @@
 """Layers that are one op, and layers that are made of them.
 
-:mod:`sluice.fluid.op_layers.declaration` says how a layer is declared.
+:mod:`sluice.fluid.translate.declaration` says how a layer is declared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...feed_values import unmasked
 from ..errors import wrong
 from ..framework import Variable, code_of
 from ..layer_helper import LayerHelper
-from .declaration import Attribute, Layer, read
+from ..translate.declaration import COMPOSITES, Attribute, Layer, read
 
 # The names of parameters begin as Fluid's.
 _STEMS = {"lookup_table": "embedding", "lookup_table_v2": "embedding"}
@@ -197,4 +197,6 @@ def _function(name: str, layer: Layer) -> Callable[..., Any]:
     return function
 
 
+for _name, _layer in COMPOSITES.items():
+    LAYERS[_name] = _function(_name, _layer)
 declare(pathlib.Path(__file__).with_name("ops.pyi"), {})

@@ -1,14 +1,22 @@
 """Layers that are one op with parameters or computed attributes: their data.
 
 The functions of this module add what is computed.
-:mod:`sluice.fluid.op_layers.declaration` says what a declaration means.
+:mod:`sluice.fluid.translate.declaration` says what a declaration means.
 """
 
 # The declarations stand close together, as rows of a table do.
 # fmt: off
 from typing import Any
 
-from .declaration import Attribute, DType, FluidOp, Name, Pair, Sizes, Triple
+from ..translate.declaration import (
+    Attribute,
+    DType,
+    FluidOp,
+    Name,
+    Pair,
+    Sizes,
+    Triple,
+)
 
 def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05,
     param_attr=None, bias_attr=None, data_layout="NCHW", in_place=False,

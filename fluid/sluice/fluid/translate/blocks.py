@@ -17,6 +17,7 @@ from ...framework import Variable
 from ...indexing import constant
 from ...layers.tensor_array import TensorArray, _number
 from ..errors import unknown, wrong
+from .declaration import FluidOp
 from .table import Many, row
 
 CAPACITY = 128  # elements of an array, unless create_array says another
@@ -382,56 +383,55 @@ def _written(op: Any, array: Any) -> Array:
     return array
 
 
-@row("read_from_array")
-def read_from_array(op, X, I):  # noqa: E741
+@FluidOp("read_from_array", array="X")
+def array_read(op, array, i):
     """An element of an array."""
-    number = _number("read_from_array", I, op.program)
-    return _written(op, X)._read(number)
+    number = _number("read_from_array", i, op.program)
+    return _written(op, array)._read(number)
 
 
-@row("lod_array_length")
-def lod_array_length(op, X):
+@FluidOp("lod_array_length", array="X")
+def array_length(op, array):
     """How many elements an array has."""
-    if not isinstance(X, Array):
+    if not isinstance(array, Array):
         op.wrong("X is no array")
-    return X._length
+    return array._length
 
 
-@row("tensor_array_to_tensor", outputs="Out OutIndex")
-def tensor_array_to_tensor(op, X, *, axis=0, use_stack=False):
+@FluidOp(outputs="Out OutIndex", defaults={"axis": 0})
+def tensor_array_to_tensor(op, input, axis=1, name=None, use_stack=False):
     """All elements, side by side."""
-    array = _written(op, X)
+    array = _written(op, input)
     made = layers.tensor_array_to_tensor(array, axis, None, use_stack)
     return {"Out": made.out, "OutIndex": made.index}
 
 
-@row("beam_search_decode", outputs="SentenceIds SentenceScores")
-def beam_search_decode(op, Ids, Scores, *, beam_size, end_id):
+@FluidOp(outputs="SentenceIds SentenceScores")
+def beam_search_decode(op, ids, scores, beam_size: int, end_id: int, name=None):
     """The sentences that the steps of a beam search found."""
-    ids, scores = _written(op, Ids), _written(op, Scores)
-    made = layers.beam_search_decode(ids, scores, beam_size, end_id)
+    arrays = _written(op, ids), _written(op, scores)
+    made = layers.beam_search_decode(*arrays, beam_size, end_id)
     return {"SentenceIds": made.ids, "SentenceScores": made.scores}
 
 
-@row("print")
-def print_(
+@FluidOp("print", defaults={"message": "", "print_phase": "BOTH"}, input="In")
+def Print(
     op,
-    In,
-    *,
+    input,
     first_n=-1,
-    message="",
+    message: str | None = None,
     summarize=20,
     print_tensor_name=True,
     print_tensor_type=True,
     print_tensor_shape=True,
     print_tensor_lod=True,
-    print_phase="BOTH",
+    print_phase="both",
 ):
     """The variable, which runs print; also for those who read the input."""
     (name,) = op.inputs["In"]
     if print_tensor_name:
         message = f"{message} {name}".strip()
     shown = print_tensor_type, print_tensor_shape, print_phase.lower()
-    out = layers.Print(In, first_n, message, summarize, False, *shown)
+    out = layers.Print(input, first_n, message, summarize, False, *shown)
     op.values[name] = out
     return out

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from .declaration import Attribute, FluidOp
 from .numbers import integers
 from .quantized import to_integers
 from .table import Op, row
@@ -39,15 +40,16 @@ def _matmul(op: Op, X: Variable, Y: Variable, **attrs: Any) -> Variable:
     return op.one(op.matmul(X, Y, **attrs))
 
 
-@row("matmul")
+@FluidOp(transpose_x="transpose_X", transpose_y="transpose_Y")
 def matmul(
     op,
-    X,
-    Y,
-    *,
-    transpose_X=False,
-    transpose_Y=False,
+    x,
+    y,
+    transpose_x=False,
+    transpose_y=False,
     alpha=1.0,
+    name=None,
+    *,
     head_number=1,
     Scale_x=1.0,
     Scale_y=1.0,
@@ -57,26 +59,26 @@ def matmul(
     """A product of matrices; with heads one for each part of X's columns. With
     oneDNN they may be int8 of some scale.
     """
-    small = X.dtype in ("int8", "uint8")
+    small = x.dtype in ("int8", "uint8")
     if small:
-        X, Y = op.cast(X, "float32"), op.cast(Y, "float32")
+        x, y = op.cast(x, "float32"), op.cast(y, "float32")
         alpha *= (1.0 if force_fp32_output else Scale_out) / (Scale_x * Scale_y)
     attrs = {
-        "transpose_X": transpose_X, "transpose_Y": transpose_Y, "alpha": alpha
+        "transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": alpha
     }  # fmt: skip
     if head_number == 1:
-        out = _matmul(op, X, Y, **attrs)
+        out = _matmul(op, x, y, **attrs)
         floats = not small or force_fp32_output
         return out if floats else to_integers(op, out, True)
-    axes = [-2 if transpose_X else -1, -1 if transpose_Y else -2]
-    if op.shape(X)[axes[0]] != op.shape(Y)[axes[1]]:
+    axes = [-2 if transpose_x else -1, -1 if transpose_y else -2]
+    if op.shape(x)[axes[0]] != op.shape(y)[axes[1]]:
         axes[1] = -3 - axes[1]  # of each head some columns of Y
     heads = zip(
-        layers.split(X, head_number, axes[0]),
-        layers.split(Y, head_number, axes[1]),
+        layers.split(x, head_number, axes[0]),
+        layers.split(y, head_number, axes[1]),
         strict=True,
     )
-    parts = [_matmul(op, x, y, **attrs) for x, y in heads]
+    parts = [_matmul(op, *pair, **attrs) for pair in heads]
     return op.concat(parts, axis=op.rank(parts[0]) - 1)
 
 
@@ -90,11 +92,11 @@ def matmul_v2(op, X, Y, *, trans_x=False, trans_y=False):
     return _matmul(op, X, Y, **attrs)
 
 
-@row("addmm")
-def addmm(op, Input, X, Y, *, Alpha=1.0, Beta=1.0):
+@FluidOp(alpha="Alpha", beta="Beta", input="Input")
+def addmm(op, input, x, y, alpha=1.0, beta=1.0, name=None):
     """Alpha * x @ y + Beta * input."""
-    product = op.matmul(X, Y, alpha=Alpha)
-    return product + Input * Beta
+    product = op.matmul(x, y, alpha=alpha)
+    return product + input * beta
 
 
 @row("bilinear_tensor_product")
@@ -111,7 +113,7 @@ def bilinear_tensor_product(op, X, Y, Weight, Bias=None):
     return op.elementwise_add(out, op.reshape(Bias, -1))
 
 
-@row("cos_sim", outputs="Out XNorm YNorm")
+@FluidOp(more="XNorm YNorm")
 def cos_sim(op, X, Y):
     """The cosine of the angle of each two rows."""
     X, Y = (op.flatten(x, axis=1) for x in (X, Y))
@@ -131,9 +133,19 @@ def among(op: Op, ids: Variable, count: int) -> Variable:
     return op.lookup_table(W=table, Ids=ids, drop_last_dim=False)
 
 
-@row("one_hot", "one_hot_v2")
+@FluidOp(
+    "one_hot one_hot_v2",
+    defaults={"depth": -1},
+    depth=Attribute("depth", "depth_tensor"),
+)
 def one_hot(
-    op, X, depth_tensor=None, *, depth=-1, dtype=5, allow_out_of_range=False
+    op,
+    input,
+    depth: int,
+    allow_out_of_range=False,
+    *,
+    depth_tensor: Variable | None = None,
+    dtype=5,
 ):
     """1 at the place of each id; zeros for one beyond, if that is allowed, else
     an error of the run.
@@ -143,11 +155,11 @@ def one_hot(
     if depth < 1:
         op.wrong(f"depth must be 1 or more, got {depth}")
     if op.type == "one_hot":
-        X = op.squeeze(X, axes=[op.rank(X) - 1])
+        input = op.squeeze(input, axes=[op.rank(input) - 1])
     if allow_out_of_range:
-        last = op.unsqueeze(X, axes=[op.rank(X)])
+        last = op.unsqueeze(input, axes=[op.rank(input)])
     else:
-        last = among(op, X, depth)
+        last = among(op, input, depth)
     places = op.range(end=float(depth), dtype=last.dtype)
     return op.cast(last == places, dtype)
 

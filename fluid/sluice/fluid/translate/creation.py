@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from .declaration import Attribute, DType, FluidOp, Output
 from .numbers import first, fixed, known, note, vector
 from .table import Many, Op, row
 
@@ -44,16 +45,22 @@ def _late(op: Op, type: str, whole: Any, sizes: Any, **attrs: Any) -> Variable:
     return op.reshape(made, *given)
 
 
-@row("fill_constant")
+@FluidOp(
+    defaults={"shape": (), "dtype": 5, "value": 0.0},
+    shape=Attribute("shape", "ShapeTensor", "ShapeTensorList"),
+    value=Attribute("value", "ValueTensor"),
+)
 def fill_constant(
     op,
-    ValueTensor=None,
-    ShapeTensor=None,
-    ShapeTensorList: Many = None,
+    shape: list,
+    dtype: DType,
+    value: float,
+    force_cpu=False,
+    out: Output = None,
     *,
-    shape=(),
-    dtype=5,
-    value=0.0,
+    ValueTensor: Variable | None = None,
+    ShapeTensor: Variable | None = None,
+    ShapeTensorList: list[Variable] | None = None,
     str_value="",
 ):
     """Full of one number."""
@@ -75,8 +82,9 @@ def empty(
     op, ShapeTensor=None, ShapeTensorList: Many = None, *, shape=(), dtype=5
 ):
     """Any numbers, here zeros."""
-    tensors = None, ShapeTensor, ShapeTensorList
-    return fill_constant(op, *tensors, shape=shape, dtype=dtype)
+    tensors = first(ShapeTensorList, ShapeTensor)
+    attrs = {"dtype": dtype, "value": 0.0}
+    return _shaped(op, "fill_constant", tensors, shape, **attrs)[0]
 
 
 @row("fill")
@@ -146,23 +154,24 @@ def _sized_like(
     return _late(op, type, whole, sizes, **attrs)
 
 
-@row("fill_constant_batch_size_like")
+@FluidOp(defaults={"dtype": 5, "value": 0.0}, input="Input")
 def fill_constant_batch_size_like(
     op,
-    Input,
-    *,
-    shape,
-    dtype=5,
-    value=0.0,
-    str_value="",
+    input,
+    shape: list,
+    dtype: DType,
+    value: float,
     input_dim_idx=0,
     output_dim_idx=0,
+    force_cpu=False,
+    *,
+    str_value="",
 ):
     """Full of one number, with a size of another variable."""
-    if Input.lod_level and input_dim_idx == 0:  # as many as sequences
-        Input = op.sequence_pool(Input, pooltype="FIRST")
+    if input.lod_level and input_dim_idx == 0:  # as many as sequences
+        input = op.sequence_pool(input, pooltype="FIRST")
     number = _number(str_value, value)
-    where = Input, shape, input_dim_idx, output_dim_idx
+    where = input, shape, input_dim_idx, output_dim_idx
     return _sized_like(op, "fill_constant", *where, dtype=dtype, value=number)
 
 
@@ -171,16 +180,20 @@ def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
     return _shaped(op, type, tensors, shape, **attrs)[0]
 
 
-@row("uniform_random")
+@FluidOp(
+    defaults={"shape": (), "dtype": 5},
+    shape=Attribute("shape", "ShapeTensor", "ShapeTensorList"),
+)
 def uniform_random(
     op,
-    ShapeTensor=None,
-    ShapeTensorList: Many = None,
-    *,
-    shape=(),
-    dtype=5,
+    shape: list,
+    dtype="float32",
     min=-1.0,
     max=1.0,
+    seed=0,
+    *,
+    ShapeTensor: Variable | None = None,
+    ShapeTensorList: list[Variable] | None = None,
     diag_num=0,
     diag_step=0,
     diag_val=1.0,
@@ -265,13 +278,13 @@ def randint(
     return op.cast(drawn + op.constant(low, "int64"), dtype)
 
 
-@row("sampling_id")
-def sampling_id(op, X, *, min=0.0, max=1.0):
+@FluidOp(unused="dtype")
+def sampling_id(op, x, min=0.0, max=1.0, seed=0, dtype="float32"):
     """For each row a column, drawn by the row's probabilities."""
     seed = op.given.get("seed", 0)
-    drawn = _sized_like(op, "uniform_random", X, [-1, 1], 0, 0, seed=seed,
-                        min=min, max=max, dtype=X.dtype)  # fmt: skip
-    ends = op.cumsum(X, axis=1)
+    drawn = _sized_like(op, "uniform_random", x, [-1, 1], 0, 0, seed=seed,
+                        min=min, max=max, dtype=x.dtype)  # fmt: skip
+    ends = op.cumsum(x, axis=1)
     at = {"axes": [1], "starts": [-1], "ends": [2**31 - 1]}
     total = op.append("slice", {"X": ends}, **at)
 
@@ -308,20 +321,20 @@ def diag_v2(op, X, *, offset=0, padding_value=0.0):
     return diag_embed(op, X, offset=offset) + off * padding_value
 
 
-@row("diag_embed")
-def diag_embed(op, Input, *, offset=0, dim1=-2, dim2=-1):
+@FluidOp(input="Input")
+def diag_embed(op, input, offset=0, dim1=-2, dim2=-1):
     """Vectors as diagonals of matrices."""
-    rank = op.rank(Input) + 1
-    n = op.size(Input, -1)
+    rank = op.rank(input) + 1
+    n = op.size(input, -1)
     pads = [0] * (2 * (rank - 1))
     last = rank - 2
     pads[last if offset > 0 else 2 * (rank - 1) - 1] = abs(offset)
-    padded = op.pad(Input, pads=pads) if offset else Input
+    padded = op.pad(input, pads=pads) if offset else input
     wide = op.unsqueeze(padded, axes=[rank - 2])
     total = n + abs(offset)
     i, j = (op.range(end=float(total), dtype="int64") for _ in "ab")
     i = op.unsqueeze(i, axes=[1]) + float(offset)
-    on = op.cast(i == j, Input.dtype)
+    on = op.cast(i == j, input.dtype)
     places = {dim1 % rank: rank - 2, dim2 % rank: rank - 1}
     others = iter(range(rank - 2))
     axis = [places[k] if k in places else next(others) for k in range(rank)]

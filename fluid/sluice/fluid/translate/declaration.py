@@ -1,14 +1,23 @@
-"""How layers that are one op are declared.
+"""How ops of Fluid and their layers are declared.
 
-A stub, which editors check, has a function for each layer, with Fluid's order
-of arguments and defaults, and a decorator that says what the op calls them::
+A function has Fluid's order of a layer's arguments and its defaults, and a
+decorator that says what the op calls them. In a stub, which editors check and
+which is read, not run, it stands for an op that is one of Sluice, or that has a
+row::
+
+    @FluidOp("fill_constant", fixed={"value": 1.0})
+    def ones(shape: list, dtype: DType, force_cpu=False): ...
+
+In a module it is the op's translation, too: it gets the op and its inputs and
+attributes by the layer's names, appends ops of Sluice and returns the outputs,
+see :mod:`sluice.fluid.translate.table`. Keyword-only arguments are slots and
+attributes of the op that the layer does not have::
 
     @FluidOp("top_k", k=Attribute("k", "K"), outputs="Out Indices")
-    def topk(input, k: int, name=None): ...
+    def topk(op, input, k: int, name=None, *, K: Variable | None = None): ...
 
 An argument has a type where neither its default nor the row of the op says it.
-The stub is read, not run. What does not fit the op is an error with file and
-line.
+What does not fit the op is an error with file and line.
 """
 
 from __future__ import annotations
@@ -21,10 +30,9 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from ...errors import InvalidArgumentError
-from ..framework import Variable
-from ..translate import ROWS
-from ..translate.sluice_op import SluiceOp
-from ..translate.table import INTERNAL, REQUIRED, Row
+from ...framework import Variable
+from .sluice_op import SluiceOp
+from .table import INTERNAL, REQUIRED, ROWS, Op, Row
 
 F = TypeVar("F", bound=Callable[..., Any])
 Output = Variable | None  # it is written to
@@ -38,9 +46,10 @@ _INPUTS = {  # by type: whether required, whether a list
     "Variable": (True, False),
     "Variable | None": (False, False),
     "list[Variable]": (True, True),
+    "list[Variable] | None": (False, True),
 }
 _TYPES: dict[str, tuple[type, ...]] = {
-    "Output": (type(None),), "list[Variable]": (), "Variable": (),
+    "Output": (type(None),), "list[Variable]": (), "Variable": (type(None),),
     "Any": (object,), "DType": (object,), "None": (type(None),),
     "Name": (type(None),), "bool": (bool,), "int": (int,),
     "float": (float, int), "str": (str,),
@@ -48,6 +57,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys((*_COUNTS, "Sizes"), (int, list)),
 }  # fmt: skip
 _KNOWN = ", ".join(_TYPES)
+COMPOSITES: dict[str, Layer] = {}  # whose translations are in modules
 _SHARED = ("act", "name", "param_attr", "bias_attr")  # of all layers
 
 
@@ -64,8 +74,12 @@ class FluidOp:
     """What a declaration says besides the signature: the decorator.
 
     Args:
-        type: the op; that of the layer's name if empty.
+        type: the op; that of the layer's name if empty. A translation may be
+            that of several: the layer is the first one.
         outputs: the slots that the layer returns; the op's first if empty.
+        more: the slots of further outputs of a translation.
+        defaults: of a translation, the op's defaults by argument, where they
+            are not the layer's.
         fixed: attributes that the layer gives the op.
         unused: arguments that change nothing.
         layers: the names of several layers, each with the op of its name, in
@@ -84,15 +98,37 @@ class FluidOp:
         unused: str = "",
         layers: str = "",
         sluice: SluiceOp | None = None,
+        more: str = "",
+        defaults: Mapping[str, Any] | None = None,
         **called: str | Attribute,
     ) -> None:
-        self.type, self.outputs = type, outputs.split()
+        self.types, self.outputs = type.split(), outputs.split()
+        self.more, self.defaults = more.split(), defaults or {}
         self.fixed, self.unused = fixed or {}, unused.split()
         self.layers, self.sluice = layers.split(), sluice
         self.called: dict[str, Any] = called
 
     def __call__(self, function: F) -> F:
-        """The function: a stub has no other."""
+        """Make the function the translation of the op, and its layer."""
+        name, code = function.__name__, function.__code__
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+        _, *arguments = inspect.signature(function).parameters.values()
+        parameters = [
+            each.replace(annotation="") if each.annotation is REQUIRED else each
+            for each in arguments
+        ]
+        called = self.called | {
+            each.name: _fluids(each.name)
+            for each in parameters
+            if each.kind is each.KEYWORD_ONLY
+        }
+        made = _Declaration(where, name, parameters, called)
+        for op in self.types or [name]:
+            made.add_translation(op, self, function)
+        positional = [e for e in parameters if e.kind is not e.KEYWORD_ONLY]
+        made = made._replace(parameters=positional, called=self.called)
+        for layer in self.layers or [name]:
+            COMPOSITES[layer] = made.layer(layer, self, None)
         return function
 
 
@@ -120,7 +156,7 @@ class _Declaration(NamedTuple):
 
     def layer(self, name: str, of: FluidOp, body: Any) -> Layer:
         """The layer of a name, checked against the row of its op."""
-        op = of.type or name
+        op = of.types[0] if of.types else name
         if of.sluice:
             unused = {*_SHARED, *INTERNAL}
             self.add_row(op, of.sluice, of.outputs or ["Out"], unused)
@@ -156,20 +192,52 @@ class _Declaration(NamedTuple):
         self, op: str, to: SluiceOp, outputs: list[str], unused: Container[str]
     ) -> None:
         """Make the row of an op that is one of Sluice."""
+        slots, attributes = self._slots_and_attributes(unused)
+        attributes = {name: each.default for name, each in attributes.items()}
+        try:
+            row = to.row(op, _kinds(slots), attributes, tuple(outputs))
+        except ValueError as error:
+            self.wrong(str(error))
+        self._add(op, row)
+
+    def add_translation(self, op: str, of: FluidOp, function: Any) -> None:
+        """Make the row of an op that a function translates."""
+        unused = {*_SHARED, *of.unused}
+        for each in self.parameters:
+            if each.kind is not each.KEYWORD_ONLY and each.name in INTERNAL:
+                unused.add(each.name)
+        slots, attributes = self._slots_and_attributes(unused)
+        named = {slot: each.name for slot, (each, _) in slots.items()}
+        named |= {name: each.name for name, each in attributes.items()}
+
+        def translate(op: Op, **given: Any) -> Any:
+            return function(op, **{named[k]: v for k, v in given.items()})
+
+        defaults = {
+            name: of.defaults.get(each.name, each.default)
+            for name, each in attributes.items()
+        }
+        outputs = (*(of.outputs or ["Out"]), *of.more)
+        self._add(op, Row(translate, _kinds(slots), defaults, outputs))
+
+    def _slots_and_attributes(
+        self, unused: Container[str]
+    ) -> tuple[dict[str, Any], dict[str, inspect.Parameter]]:
+        """The parameters by slot, with their types, and by attribute."""
         slots, attributes = {}, {}
         for each in self.parameters:
             kind = self._kind(each)
             if kind in _INPUTS:
-                slots[self._slot(each.name)] = _INPUTS[kind]
+                slots[self._slot(each.name)] = each, kind
             elif kind != "Output" and each.name not in unused:
                 name = self.called.get(each.name, each.name)
-                attributes[name] = each.default
+                attributes[getattr(name, "name", name)] = each
+        return slots, attributes
+
+    def _add(self, op: str, row: Row) -> None:
         if op in ROWS:
             self.wrong(f"op {op} has a row")
-        try:
-            ROWS[op] = to.row(op, slots, attributes, tuple(outputs))
-        except ValueError as error:
-            self.wrong(str(error))
+        ROWS[op] = row
 
     def wrong(self, text: str) -> NoReturn:
         """Raise InvalidArgumentError with the file and the line."""
@@ -283,6 +351,10 @@ def read(
         made = made._replace(parameters=parameters, called=of.called)
         for layer in of.layers or [name]:
             yield layer, made.layer(layer, of, bodies.get(name))
+
+
+def _kinds(slots: Mapping[str, Any]) -> dict[str, tuple[bool, bool]]:
+    return {slot: _INPUTS[kind] for slot, (_, kind) in slots.items()}
 
 
 def _fluids(name: str) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 
 from ...framework import Variable
-from .table import Many, Op, row, words
+from .declaration import Attribute, FluidOp
+from .table import Op, row, words
 
 
-@row("softplus")
-def softplus(op, X, *, beta=1.0, threshold=20.0):
+@FluidOp()
+def softplus(op, x, name=None, *, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * x)) / beta."""
     if beta == 1.0:
-        return op.softplus(X)
-    return op.softplus(X * beta) * (1.0 / beta)
+        return op.softplus(x)
+    return op.softplus(x * beta) * (1.0 / beta)
 
 
 @row("log2", "log10")
@@ -23,66 +24,74 @@ def log2(op, X):
     return op.log(X) * (1.0 / math.log(base))
 
 
-@row("relu6")
-def relu6(op, X, *, threshold=6.0):
+@FluidOp()
+def relu6(op, x, threshold=6.0, name=None):
     """Clip to [0, threshold]."""
     if threshold == 6.0:
-        return op.relu6(X)
-    return op.clip(X, min=0.0, max=threshold)
+        return op.relu6(x)
+    return op.clip(x, min=0.0, max=threshold)
 
 
-@row("soft_relu")
-def soft_relu(op, X, *, threshold=40.0):
+@FluidOp()
+def soft_relu(op, x, threshold=40.0, name=None):
     """log(1 + exp(clip(x)))."""
-    clipped = op.clip(X, min=-threshold, max=threshold)
+    clipped = op.clip(x, min=-threshold, max=threshold)
     return op.softplus(clipped)
 
 
-@row("tanh_shrink")
-def tanh_shrink(op, X):
+@FluidOp()
+def tanh_shrink(op, x, name=None):
     """x - tanh(x). Near 0, where that has no digits, it is x c / (1 + c) with
     c = x^2 / (3 + x^2 / (5 + ...)), by the continued fraction of tanh.
     """
-    near = op.clip(X, min=-1.0, max=1.0)
+    near = op.clip(x, min=-1.0, max=1.0)
     square = near * near
     c = square / 17
     for odd in range(15, 2, -2):
         c = square / (c + odd)
-    both = {"X": near * c / (c + 1), "Y": X - op.tanh(X)}
-    return op.append("where", {"Condition": abs(X) < 1, **both})
+    both = {"X": near * c / (c + 1), "Y": x - op.tanh(x)}
+    return op.append("where", {"Condition": abs(x) < 1, **both})
 
 
-@row("hard_swish")
-def hard_swish(op, X, *, threshold=6.0, scale=6.0, offset=3.0):
+@FluidOp()
+def hard_swish(op, x, threshold=6.0, scale=6.0, offset=3.0, name=None):
     """x * clip(x + offset, 0, threshold) / scale."""
     if (threshold, scale, offset) == (6.0, 6.0, 3.0):
-        return op.hard_swish(X)
-    gate = op.clip(X + offset, min=0.0, max=threshold)
-    return X * gate * (1.0 / scale)
+        return op.hard_swish(x)
+    gate = op.clip(x + offset, min=0.0, max=threshold)
+    return x * gate * (1.0 / scale)
 
 
-@row("pow")
-def pow(op, X, FactorTensor=None, *, factor=1.0):
+@FluidOp(factor=Attribute("factor", "FactorTensor"))
+def pow(op, x, factor=1.0, name=None, *, FactorTensor: Variable | None = None):
     """x to the power of a number, or of a variable [1]."""
     if FactorTensor is None:
-        FactorTensor = op.constant(factor, X.dtype)
-    power = op.cast(FactorTensor, X.dtype)
-    return op.elementwise_pow(X, power)
+        FactorTensor = op.constant(factor, x.dtype)
+    power = op.cast(FactorTensor, x.dtype)
+    return op.elementwise_pow(x, power)
 
 
-@row("scale")
+@FluidOp(scale=Attribute("scale", "ScaleTensor"))
 def scale(
-    op, X, ScaleTensor=None, *, scale=1.0, bias=0.0, bias_after_scale=True
+    op,
+    x,
+    scale=1.0,
+    bias=0.0,
+    bias_after_scale=True,
+    act=None,
+    name=None,
+    *,
+    ScaleTensor: Variable | None = None,
 ):
     """x * scale + bias, or (x + bias) * scale."""
     if ScaleTensor is not None:
-        factor = op.cast(ScaleTensor, X.dtype)
-        shifted = X if bias_after_scale or not bias else X + bias
+        factor = op.cast(ScaleTensor, x.dtype)
+        shifted = x if bias_after_scale or not bias else x + bias
         out = op.elementwise_mul(shifted, factor)
         return out + bias if bias_after_scale and bias else out
     after = bias_after_scale
-    out = op.scale(X, scale=scale, bias=bias, bias_after_scale=after)
-    known = op.numbers.get(X.name)
+    out = op.scale(x, scale=scale, bias=bias, bias_after_scale=after)
+    known = op.numbers.get(x.name)
     if known is not None and bias == 0.0 and scale == 1.0:
         op.numbers[out.name] = known
     return out
@@ -184,19 +193,19 @@ def atan2(op, X1, X2):
     return op.atan2(_wide(op, X1), _wide(op, X2))
 
 
-@row("sum")
-def sum(op, X: Many):
+@FluidOp()
+def sum(op, x: list[Variable]):
     """The sum of variables of one shape."""
-    return op.sum(op.cut_alike(*X))
+    return op.sum(op.cut_alike(*x))
 
 
-@row("round")
-def round(op, X):
+@FluidOp()
+def round(op, x, name=None):
     """To the nearest integer, half away from 0."""
-    whole = op.trunc(X)
-    rest = op.trunc((X - whole) * 2.0)
-    finite = op.isfinite(X)
-    return op.where(Condition=finite, X=whole + rest, Y=X)
+    whole = op.trunc(x)
+    rest = op.trunc((x - whole) * 2.0)
+    finite = op.isfinite(x)
+    return op.where(Condition=finite, X=whole + rest, Y=x)
 
 
 @row("isfinite", "isinf", "isnan")
@@ -252,10 +261,10 @@ def fused_elemwise_activation(
     return {"Out": out, "IntermediateOut": middle}
 
 
-@row("stanh")
-def stanh(op, X, *, scale_a=0.67, scale_b=1.7159):
+@FluidOp()
+def stanh(op, x, scale_a=0.67, scale_b=1.7159, name=None):
     """scale_b * tanh(scale_a * x)."""
-    return op.tanh(X * scale_a) * scale_b
+    return op.tanh(x * scale_a) * scale_b
 
 
 @row("bitwise_not")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ... import layers
 from ...framework import Variable
 from .contraction import fc
+from .declaration import FluidOp
 from .sequences import columns, gru, lstm
 from .table import ROWS, Many, Op, row
 
@@ -62,17 +63,17 @@ def fusion_seqpool_concat(op, X: Many, *, pooltype="SUM", axis=1):
     return op.concat(parts, axis=axis)
 
 
-@row("cvm", outputs="Y")
-def cvm(op, X, CVM, *, use_cvm=True):
+@FluidOp("cvm", outputs="Y", cvm="CVM")
+def continuous_value_model(op, input, cvm, use_cvm=True):
     """Of the columns show and click their logarithms, or without both."""
-    width = op.size(X, 1)
+    width = op.size(input, 1)
     # Fluid's gradient of show and click is no gradient, but CVM. An op that has
     # none keeps a program from being trained with another one.
-    X = op.bitcast(X, dtype=X.dtype)
-    rest = op.slice(X, 1, 2, width)
+    input = op.bitcast(input, dtype=input.dtype)
+    rest = op.slice(input, 1, 2, width)
     if not use_cvm:
         return rest
-    show, click = (op.log(op.slice(X, 1, k, k + 1) + 1.0) for k in range(2))
+    show, click = (op.log(op.slice(input, 1, k, k + 1) + 1.0) for k in range(2))
     return op.concat([show, click - show, rest], axis=1)
 
 
@@ -82,7 +83,7 @@ def fusion_seqpool_cvm_concat(
 ):
     """sequence_pool and cvm of each, side by side."""
     pooled = (op.sequence_pool(x, pooltype=pooltype) for x in X)
-    parts = [cvm(op, x, CVM, use_cvm=use_cvm) for x in pooled]
+    parts = [continuous_value_model(op, x, CVM, use_cvm) for x in pooled]
     return op.concat(parts, axis=axis)
 
 
@@ -126,11 +127,11 @@ def fusion_squared_mat_sub(op, X, Y, *, scalar=1.0):
     return (op.square(product) - other) * scalar
 
 
-@row("fsp")
-def fsp(op, X, Y):
+@FluidOp("fsp")
+def fsp_matrix(op, x, y):
     """For each two channels the mean of the products of their pixels."""
-    area = op.size(X, 2) * op.size(X, 3)
-    left, right = (op.reshape(x, 0, 0, area) for x in (X, Y))
+    area = op.size(x, 2) * op.size(x, 3)
+    left, right = (op.reshape(each, 0, 0, area) for each in (x, y))
     return op.matmul(left, right, transpose_Y=True, alpha=1.0 / area)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ... import layers
 from ...framework import Variable
 from .contraction import among
+from .declaration import FluidOp
 from .table import Op, row
 
 _MOST = 1e20  # what stands for an infinite loss
@@ -56,12 +57,12 @@ def _of_probabilities(
     return {"Loss": loss, "Softmax": X}
 
 
-@row("cross_entropy", outputs="Y")
-def cross_entropy(op, X, Label, *, soft_label=False, ignore_index=-100):
+@FluidOp(outputs="Y")
+def cross_entropy(op, input, label, soft_label=False, ignore_index=-100):
     """-log of the label's probability."""
-    short = not soft_label and op.rank(Label) < op.rank(X)
-    label = _last(op, Label) if short else Label
-    out = layers.cross_entropy(X, label, soft_label, ignore_index)
+    short = not soft_label and op.rank(label) < op.rank(input)
+    labels = _last(op, label) if short else label
+    out = layers.cross_entropy(input, labels, soft_label, ignore_index)
     if str(out.dtype) != "float16":  # Fluid's -log 0
         out = op.clip(out, min=-_MOST, max=_MOST)
     return op.squeeze(out, axes=[-1]) if short else out
@@ -79,22 +80,36 @@ def cross_entropy2(op, X, Label, *, ignore_index=-100):
     return {"Y": loss, "MatchX": picked}
 
 
-@row("smooth_l1_loss", outputs="Out Diff")
-def smooth_l1_loss(
-    op, X, Y, InsideWeight=None, OutsideWeight=None, *, sigma=1.0
+@FluidOp(
+    "smooth_l1_loss",
+    more="Diff",
+    defaults={"sigma": 1.0},
+    inside_weight="InsideWeight",
+    outside_weight="OutsideWeight",
+)
+def smooth_l1(
+    op,
+    x,
+    y,
+    inside_weight=None,
+    outside_weight=None,
+    sigma: float | None = None,
 ):
     """The smooth L1 loss of each row."""
-    difference = X - Y
-    if InsideWeight is not None:
-        difference = difference * InsideWeight
-    out = layers.smooth_l1(X, Y, InsideWeight, OutsideWeight, sigma)
+    difference = x - y
+    if inside_weight is not None:
+        difference = difference * inside_weight
+    out = layers.smooth_l1(x, y, inside_weight, outside_weight, sigma)
     return {"Out": out, "Diff": difference}
 
 
-@row("huber_loss", outputs="Out Residual")
-def huber_loss(op, X, Y, *, delta):
+@FluidOp(more="Residual", label="Y")
+def huber_loss(op, input, label, delta: float):
     """Squares near 0, straight beyond delta."""
-    return {"Out": layers.huber_loss(X, Y, delta), "Residual": Y - X}
+    return {
+        "Out": layers.huber_loss(input, label, delta),
+        "Residual": label - input,
+    }
 
 
 @row("modified_huber_loss", outputs="Out IntermediateVal")
@@ -108,19 +123,19 @@ def modified_huber_loss(op, X, Y):
     return {"Out": op.append("where", given), "IntermediateVal": z}
 
 
-@row("rank_loss")
-def rank_loss(op, Left, Right, Label):
+@FluidOp()
+def rank_loss(op, label, left, right, name=None):
     """The cross entropy of which one is ranked higher."""
-    shape = [0 if size is None else size for size in op.shape(Label)]
-    Left, Right = (op.reshape(x, *shape) for x in (Left, Right))
-    return layers.rank_loss(Label, Left, Right)
+    shape = [0 if size is None else size for size in op.shape(label)]
+    left, right = (op.reshape(x, *shape) for x in (left, right))
+    return layers.rank_loss(label, left, right)
 
 
-@row("margin_rank_loss", outputs="Out Activated")
-def margin_rank_loss(op, X1, X2, Label, *, margin=0.0):
+@FluidOp(more="Activated", defaults={"margin": 0.0}, left="X1", right="X2")
+def margin_rank_loss(op, label, left, right, margin=0.1, name=None):
     """max(0, -label * (x1 - x2) + margin)."""
-    out = layers.margin_rank_loss(Label, X1, X2, margin)
-    return {"Out": out, "Activated": op.cast(out > 0, X1.dtype)}
+    out = layers.margin_rank_loss(label, left, right, margin)
+    return {"Out": out, "Activated": op.cast(out > 0, left.dtype)}
 
 
 @row("nll_loss", outputs="Out Total_weight")
@@ -148,9 +163,9 @@ def squared_l2_distance(op, X, Y):
     return {"Out": out, "sub_result": flat}
 
 
-@row("teacher_student_sigmoid_loss", outputs="Y")
+@FluidOp(outputs="Y")
 def teacher_student_sigmoid_loss(
-    op, X, Label, *, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0
+    op, input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0
 ):
     """A cross entropy for the click, one more for the teacher's score.
 
@@ -158,32 +173,32 @@ def teacher_student_sigmoid_loss(
     1 for a click, from 0 on.
     """
 
-    Label = op.cast(Label, X.dtype)
+    label = op.cast(label, input.dtype)
 
     def below(limit: float) -> Variable:
-        return op.cast(Label < limit, X.dtype)
+        return op.cast(label < limit, input.dtype)
 
     no_score, negative = below(-1.0), below(0.0)
     low = below(1.0)
-    score = (low * -1.0 + 1.0) * -1.0 + Label  # without the click's 1
+    score = (low * -1.0 + 1.0) * -1.0 + label  # without the click's 1
     clicked = (negative - no_score) + (low * -1.0 + 1.0)
     scored = negative * -1.0 + 1.0
-    cost = layers.logistic_loss(X, clicked)
-    return cost + scored * layers.logistic_loss(X, score)
+    cost = layers.logistic_loss(input, clicked)
+    return cost + scored * layers.logistic_loss(input, score)
 
 
-@row("sigmoid_focal_loss")
-def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
+@FluidOp(fg_num="FgNum")
+def sigmoid_focal_loss(op, x, label, fg_num, gamma=2.0, alpha=0.25):
     """The focal loss of class c = label - 1, for each class; -1 is ignored."""
-    above = Label + 1  # from 0 on
-    above = op.reshape(among(op, above, op.size(X, 1) + 2), -1, 1)
-    classes = op.range(end=float(op.size(X, 1)), dtype=above.dtype)
+    above = label + 1  # from 0 on
+    above = op.reshape(among(op, above, op.size(x, 1) + 2), -1, 1)
+    classes = op.range(end=float(op.size(x, 1)), dtype=above.dtype)
     mine = above - 2.0 == classes
-    positive = op.cast(mine, X.dtype)
-    negative = op.cast(~(mine | (above == 0)), X.dtype)
-    log_p = op.logsigmoid(X)
-    log_q = op.logsigmoid(X * -1.0)
-    count = op.cast(op.clip(FgNum, min=1), X.dtype)
+    positive = op.cast(mine, x.dtype)
+    negative = op.cast(~(mine | (above == 0)), x.dtype)
+    log_p = op.logsigmoid(x)
+    log_q = op.logsigmoid(x * -1.0)
+    count = op.cast(op.clip(fg_num, min=1), x.dtype)
 
     def power(log: Variable) -> Variable:  # with a gradient at 0, too
         return op.exp(log * gamma)
@@ -193,27 +208,31 @@ def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     return (on + off) / count
 
 
-@row("warpctc", outputs="Loss")
+@FluidOp(
+    outputs="Loss",
+    input="Logits",
+    input_length="LogitsLength",
+    label_length="LabelLength",
+)
 def warpctc(
     op,
-    Logits,
-    Label,
-    LogitsLength=None,
-    LabelLength=None,
-    *,
+    input,
+    label,
     blank=0,
     norm_by_times=False,
+    input_length=None,
+    label_length=None,
 ):
     """Connectionist temporal classification, over padded or ragged steps."""
-    if Logits.lod_level:
-        Logits, LogitsLength = op.dense(Logits)
-        Logits = op.transpose(Logits, axis=[1, 0, 2])
-        Label, LabelLength = op.dense(Label)
-    elif LogitsLength is None or LabelLength is None:
+    if input.lod_level:
+        input, input_length = op.dense(input)
+        input = op.transpose(input, axis=[1, 0, 2])
+        label, label_length = op.dense(label)
+    elif input_length is None or label_length is None:
         op.wrong("LogitsLength or LabelLength is missing, without LoD")
-    Label = op.cast(Label, "int64")
+    label = op.cast(label, "int64")
     loss = layers.warpctc(
-        Logits, Label, blank, norm_by_times, LogitsLength, LabelLength
+        input, label, blank, norm_by_times, input_length, label_length
     )
     # Labels that do not fit into the steps cost nothing there.
     endless = op.isinf(loss)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from .declaration import Attribute, FluidOp, Single
 from .numbers import first, fixed, integers, known, note, vector
 from .table import Dim, Many, Op, row
 
@@ -24,45 +25,69 @@ def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
     return shape if shape.count(-1) <= 1 else None
 
 
-@row("reshape", "reshape2")
-def reshape(op, X, Shape=None, ShapeTensor: Many = None, *, shape=()):
+@FluidOp(
+    "reshape2 reshape",
+    unused="inplace",
+    defaults={"shape": ()},
+    shape=Attribute("shape", "Shape", "ShapeTensor"),
+    actual_shape="Shape",
+)
+def reshape(
+    op,
+    x,
+    shape: list,
+    actual_shape=None,
+    act=None,
+    inplace=False,
+    name=None,
+    *,
+    ShapeTensor: list[Variable] | None = None,
+):
     """0 keeps a size, and -1 is the rest."""
-    tensors = first(ShapeTensor, Shape)
+    tensors = first(ShapeTensor, actual_shape)
     if tensors is None:
-        return op.reshape(X, *shape)
+        return op.reshape(x, *shape)
     numbers, whole = vector(op, tensors)
-    sizes = None if numbers is None else sizes_of(op, X, numbers)
+    sizes = None if numbers is None else sizes_of(op, x, numbers)
     if sizes is not None:
-        return op.reshape(X, *sizes)
-    return op.append("reshape", {"X": X, "Shape": whole})
+        return op.reshape(x, *sizes)
+    return op.append("reshape", {"X": x, "Shape": whole})
 
 
-@row("squeeze", "squeeze2")
-def squeeze(op, X, *, axes=()):
+@FluidOp("squeeze2 squeeze", defaults={"axes": ()})
+def squeeze(op, input, axes: list[int], name=None):
     """Drop dims of size 1: these, where they are 1, or all."""
-    shape = op.shape(X)
+    shape = op.shape(input)
     picked = [a % len(shape) for a in axes] or list(range(len(shape)))
     picked = [a for a in picked if shape[a] == 1 or (axes and shape[a] is None)]
-    out = op.squeeze(X, axes=picked) if picked else X
+    out = op.squeeze(input, axes=picked) if picked else input
     if len(picked) == len(shape):
         out = op.reshape(out, 1)
     return out
 
 
-@row("unsqueeze", "unsqueeze2")
-def unsqueeze(op, X, AxesTensor=None, AxesTensorList: Many = None, *, axes=()):
+@FluidOp("unsqueeze2 unsqueeze", defaults={"axes": ()})
+def unsqueeze(
+    op,
+    input,
+    axes: list[int],
+    name=None,
+    *,
+    AxesTensor: Variable | None = None,
+    AxesTensorList: list[Variable] | None = None,
+):
     """New dims of size 1, each into the shape that those before it left."""
     tensors = first(AxesTensor, AxesTensorList)
     if tensors is not None:
         axes = integers(op, "axes", tensors)
-    old = [False] * op.rank(X)
+    old = [False] * op.rank(input)
     for axis in axes:
         at = axis + len(old) + 1 if axis < 0 else axis
         if not 0 <= at <= len(old):
             op.wrong(f"axis {axis} is beyond {len(old)} dims")
         old.insert(at, True)
     places = [k for k, new in enumerate(old) if new]
-    return op.unsqueeze(X, axes=places)
+    return op.unsqueeze(input, axes=places)
 
 
 @row("flatten_contiguous_range")
@@ -83,14 +108,21 @@ def flatten_contiguous_range(op, X, *, start_axis=1, stop_axis=1):
     return op.reshape(X, *sizes)
 
 
-@row("concat")
-def concat(op, X: Many, AxisTensor=None, *, axis=0):
+@FluidOp(axis=Attribute("axis", "AxisTensor"))
+def concat(
+    op,
+    input: list[Variable],
+    axis=0,
+    name=None,
+    *,
+    AxisTensor: Variable | None = None,
+):
     """Joined along a dim."""
     if AxisTensor is not None:
         (axis,) = integers(op, "axis", AxisTensor)
-    X = op.cut_alike(*X) if axis else X
-    out = op.concat(X, axis=axis)
-    parts = [known(op, each) for each in X]
+    input = op.cut_alike(*input) if axis else input
+    out = op.concat(input, axis=axis)
+    parts = [known(op, each) for each in input]
     if all(part is not None for part in parts):
         note(op, out, [number for part in parts for number in part or []])
     return out
@@ -115,27 +147,33 @@ def split(
     return layers.split(X, list(sections) or num, axis)
 
 
-@row("stack", outputs="Y")
-def stack(op, X: Many, *, axis=0):
+@FluidOp(outputs="Y")
+def stack(op, x: list[Variable], axis=0):
     """Joined along a new dim."""
-    out = layers.stack(X, axis)
-    parts = [known(op, each) for each in X]
+    out = layers.stack(x, axis)
+    parts = [known(op, each) for each in x]
     if all(part is not None and len(part) == 1 for part in parts):
         note(op, out, [part[0] for part in parts])  # type: ignore[index]
     return out
 
 
-@row("expand")
+@FluidOp(
+    defaults={"expand_times": ()},
+    expand_times=Attribute(
+        "expand_times", "ExpandTimes", "expand_times_tensor"
+    ),
+)
 def expand(
     op,
-    X,
-    ExpandTimes=None,
-    expand_times_tensor: Many = None,
+    x,
+    expand_times: list,
+    name=None,
     *,
-    expand_times=(),
+    ExpandTimes: Variable | None = None,
+    expand_times_tensor: list[Variable] | None = None,
 ):
     """Each dim repeated so often."""
-    return _tile(op, X, first(expand_times_tensor, ExpandTimes), expand_times)
+    return _tile(op, x, first(expand_times_tensor, ExpandTimes), expand_times)
 
 
 @row("tile")
@@ -188,16 +226,16 @@ def expand_v2(
     return op.expand(X, shape=sizes)
 
 
-@row("expand_as")
-def expand_as(op, X, target_tensor):
+@FluidOp(target_tensor="target_tensor")
+def expand_as(op, x, target_tensor, name=None):
     """Repeated to the sizes of another variable."""
-    shape, sizes = op.shape(X), op.shape(target_tensor)
+    shape, sizes = op.shape(x), op.shape(target_tensor)
     if all(a == 1 or a == b for a, b in zip(shape, sizes, strict=True)):
-        return op.expand_as(X, target_tensor)
-    both = {"X": target_tensor, "Y": X}
+        return op.expand_as(x, target_tensor)
+    both = {"X": target_tensor, "Y": x}
     both = {k: op.append("shape", {"X": v}) for k, v in both.items()}
     repeats = op.append("elementwise_floordiv", both)
-    return op.tile(X, Repeats=repeats)
+    return op.tile(x, Repeats=repeats)
 
 
 @row("expand_as_v2")
@@ -208,25 +246,31 @@ def expand_as_v2(op, X, Y=None, *, target_shape=()):
     return op.expand_as(X, Y)
 
 
-@row("slice", "strided_slice")
+@FluidOp(
+    "slice strided_slice",
+    defaults={"starts": (), "ends": ()},
+    starts=Attribute("starts", "StartsTensor", "StartsTensorList"),
+    ends=Attribute("ends", "EndsTensor", "EndsTensorList"),
+    input="Input",
+)
 def slice(
     op,
-    Input,
-    StartsTensor=None,
-    EndsTensor=None,
-    StridesTensor=None,
-    StartsTensorList: Many = None,
-    EndsTensorList: Many = None,
-    StridesTensorList: Many = None,
+    input,
+    axes: list[int],
+    starts: list,
+    ends: list,
     *,
-    axes,
-    starts=(),
-    ends=(),
+    StartsTensor: Variable | None = None,
+    EndsTensor: Variable | None = None,
+    StridesTensor: Variable | None = None,
+    StartsTensorList: list[Variable] | None = None,
+    EndsTensorList: list[Variable] | None = None,
+    StridesTensorList: list[Variable] | None = None,
     strides=(),
     decrease_axis=(),
 ):
     """A part; ``decrease_axis`` are dims of size 1 that are dropped."""
-    inputs: dict[str, Any] = {"X": Input}
+    inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {"axes": list(axes)}
     for name, tensors, values in (
         ("starts", first(StartsTensor, StartsTensorList), starts),
@@ -243,7 +287,7 @@ def slice(
         else:
             inputs[name.capitalize()] = whole
     out = op.append("slice", inputs, **attrs)
-    numbers = known(op, Input)
+    numbers = known(op, input)
     if numbers is not None and list(axes) == [0] and "Starts" not in inputs:
         (start,), (end,) = attrs["starts"], attrs["ends"]
         note(op, out, numbers[start:end])
@@ -259,13 +303,13 @@ def _dropped(op: Op, out: Variable, axes: Sequence[int]) -> Variable:
     return op.squeeze(out, axes=list(axes))
 
 
-@row("shape")
-def shape(op, Input):
+@FluidOp(input="Input")
+def shape(op, input):
     """The sizes, int32."""
-    out = op.cast(op.append("shape", {"X": Input}), "int32")
+    out = op.cast(op.append("shape", {"X": input}), "int32")
     sizes = [
-        Dim(Input.name, axis) if size is None else size
-        for axis, size in enumerate(op.shape(Input))
+        Dim(input.name, axis) if size is None else size
+        for axis, size in enumerate(op.shape(input))
     ]
     return note(op, out, sizes)
 
@@ -283,42 +327,46 @@ def cast(op, X, *, out_dtype, in_dtype=None):
     return note(op, out, known(op, X))
 
 
-@row("reverse", "flip")
-def reverse(op, X, *, axis=None, dims=None):
+@FluidOp("reverse flip", defaults={"axis": None})
+def reverse(op, x, axis: Single, *, dims: Any = None):
     """Backwards along these dims."""
     axes = dims if axis is None else axis
     axes = list(axes) if isinstance(axes, (list, tuple)) else [axes]
     ends = {"starts": -1, "ends": -(2**31), "steps": -1}
     attrs = {name: [end] * len(axes) for name, end in ends.items()}
-    return op.append("slice", {"X": X}, axes=axes, **attrs)
+    return op.append("slice", {"X": x}, axes=axes, **attrs)
 
 
-@row("pad")
-def pad(op, X, *, paddings, pad_value=0.0):
+@FluidOp()
+def pad(op, x, paddings: list, pad_value=0.0, name=None):
     """Before and after each dim in turn."""
     pads = [*paddings[0::2], *paddings[1::2]]
-    return op.pad(X, pads=pads, value=pad_value)
+    return op.pad(x, pads=pads, value=pad_value)
 
 
 _MODES = {"replicate": "edge", "circular": "wrap"}
 
 
-@row("pad2d")
+@FluidOp(
+    defaults={"paddings": (0, 0, 0, 0)},
+    paddings=Attribute("paddings", "Paddings"),
+)
 def pad2d(
     op,
-    X,
-    Paddings=None,
-    *,
-    paddings=(0, 0, 0, 0),
+    input,
+    paddings=[0, 0, 0, 0],  # noqa: B006
     mode="constant",
     pad_value=0.0,
     data_format="NCHW",
+    name=None,
+    *,
+    Paddings: Variable | None = None,
 ):
     """Top, bottom, left and right of images."""
     top, bottom, left, right = _paddings(op, Paddings, paddings)
     axes = [1, 2] if data_format == "NHWC" else [2, 3]
     attrs = {"axes": axes, "pads": [top, left, bottom, right], "mode": mode}
-    return op.pad(X, **attrs, value=pad_value)
+    return op.pad(input, **attrs, value=pad_value)
 
 
 def _paddings(op: Op, tensor: Variable | None, values: Any) -> Sequence[int]:
@@ -344,51 +392,57 @@ def pad3d(
     return op.pad(X, **attrs, value=value)
 
 
-@row("pad_constant_like")
-def pad_constant_like(op, X, Y, *, pad_value=0.0):
+@FluidOp()
+def pad_constant_like(op, x, y, pad_value=0.0, name=None):
     """Y, padded at its ends to the sizes of X."""
-    sizes = [op.append("shape", {"X": each}) for each in (X, Y)]
+    sizes = [op.append("shape", {"X": each}) for each in (x, y)]
     parts = [sizes[0] * 0, sizes[0] - sizes[1]]
     pads = op.concat(parts, axis=0)
-    return op.pad(Y, Pads=pads, value=pad_value)
+    return op.pad(y, Pads=pads, value=pad_value)
 
 
-@row("crop", "crop_tensor")
+@FluidOp(
+    "crop crop_tensor",
+    defaults={"shape": (), "offsets": ()},
+    shape=Attribute("shape", "Y"),
+    offsets=Attribute("offsets", "Offsets"),
+)
 def crop(
     op,
-    X,
-    Y=None,
-    Shape=None,
-    ShapeTensor: Many = None,
-    Offsets=None,
-    OffsetsTensor: Many = None,
+    x,
+    shape: list | None = None,
+    offsets: list | None = None,
+    name=None,
     *,
-    offsets=(),
-    shape=(),
+    Y: Variable | None = None,
+    Shape: Variable | None = None,
+    ShapeTensor: list[Variable] | None = None,
+    Offsets: Variable | None = None,
+    OffsetsTensor: list[Variable] | None = None,
 ):
     """The part of a shape, or of that of Y, from offsets on."""
     if Y is not None:
         if Offsets is not None:
-            return op.crop(X, Y, Offsets=Offsets)
-        return op.crop(X, Y, offsets=list(offsets))
-    offsets = list(offsets) or [0] * op.rank(X)
+            return op.crop(x, Y, Offsets=Offsets)
+        return op.crop(x, Y, offsets=list(offsets))
+    offsets = list(offsets) or [0] * op.rank(x)
     places, starts = _integers(op, first(OffsetsTensor, Offsets), offsets)
     sizes, counts = _integers(op, first(ShapeTensor, Shape), shape)
     known_sizes = [
-        op.shape(X)[k] if size == -1 else size for k, size in enumerate(sizes)
+        op.shape(x)[k] if size == -1 else size for k, size in enumerate(sizes)
     ]
     if None not in [*places, *known_sizes]:
         sizes = [
             n - place if size == -1 else n
             for n, place, size in zip(known_sizes, places, sizes, strict=True)
         ]
-        return op.crop(X, offsets=places, shape=sizes)
-    rest = op.append("shape", {"X": X}) - starts
+        return op.crop(x, offsets=places, shape=sizes)
+    rest = op.append("shape", {"X": x}) - starts
     whole = op.less_than(counts, starts * 0)
     given = {"Condition": whole, "X": rest, "Y": counts}
     ends = {"Starts": starts, "Ends": starts + op.append("where", given)}
-    axes = list(range(op.rank(X)))
-    return op.append("slice", {"X": X, **ends}, axes=axes)
+    axes = list(range(op.rank(x)))
+    return op.append("slice", {"X": x, **ends}, axes=axes)
 
 
 def _integers(op: Op, tensors: Any, values: Any) -> tuple[list[Any], Variable]:
@@ -402,13 +456,13 @@ def _integers(op: Op, tensors: Any, values: Any) -> tuple[list[Any], Variable]:
     return [n if isinstance(n, int) else None for n in found], whole
 
 
-@row("shuffle_channel")
-def shuffle_channel(op, X, *, group=1):
+@FluidOp(defaults={"group": 1})
+def shuffle_channel(op, x, group: int, name=None):
     """Channels of all groups in turn."""
-    channels = op.size(X, 1)
-    rest = [-1 if size is None else size for size in op.shape(X)[2:]]
+    channels = op.size(x, 1)
+    rest = [-1 if size is None else size for size in op.shape(x)[2:]]
     split = [0, group, channels // group, *rest]
-    parts = op.reshape(X, *split)
+    parts = op.reshape(x, *split)
     order = [0, 2, 1, *range(3, len(split))]
     parts = op.transpose(parts, axis=order)
     return op.reshape(parts, 0, channels, *rest)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ...framework import Variable
+from .declaration import FluidOp
+from .layouts import is_last
 from .table import row
-from .windows import is_last
 
 
 @row("dropout", outputs="Out Mask")
@@ -77,21 +79,31 @@ def batch_norm(
     return made
 
 
-@row("lrn")
-def lrn(op, X, *, n=5, k=2.0, alpha=0.0001, beta=0.75, data_format="NCHW"):
+@FluidOp(defaults={"k": 2.0})
+def lrn(
+    op, input, n=5, k=1.0, alpha=1e-4, beta=0.75, name=None, data_format="NCHW"
+):
     """Divided by the squares of n channels; their sum is not divided by n."""
     last = is_last(op, data_format)
     attrs = {"n": n, "k": k, "alpha": alpha * n, "beta": beta}
     layout = "NHWC" if last else "NCHW"
-    return op.lrn(X, **attrs, data_format=layout)
+    return op.lrn(input, **attrs, data_format=layout)
 
 
-@row("affine_channel")
-def affine_channel(op, X, Scale, Bias, *, data_layout="NCHW"):
+@FluidOp()
+def affine_channel(
+    op,
+    x,
+    scale: Variable = None,
+    bias: Variable = None,
+    data_layout="NCHW",
+    name=None,
+    act=None,
+):
     """A factor and a bias for each channel."""
-    axis = op.rank(X) - 1 if is_last(op, data_layout) else 1
-    scaled = op.elementwise_mul(X, Scale, axis=axis)
-    return op.elementwise_add(scaled, Bias, axis=axis)
+    axis = op.rank(x) - 1 if is_last(op, data_layout) else 1
+    scaled = op.elementwise_mul(x, scale, axis=axis)
+    return op.elementwise_add(scaled, bias, axis=axis)
 
 
 @row("norm", outputs="Out Norm")

@@ -8,7 +8,8 @@ from ... import layers
 from ...framework import Variable
 from ...layers.sequence import reduce_rows, reduces_rows
 from .contraction import among
-from .table import Many, Op, row
+from .declaration import FluidOp
+from .table import Op, row
 
 
 @row(
@@ -52,40 +53,41 @@ def p_norm(
     return op.one(layers.norm(X, porder, along, keepdim))
 
 
-@row("dist")
-def dist(op, X, Y, *, p=2.0):
+@FluidOp(defaults={"p": 2.0})
+def dist(op, x, y, p=2):
     """The p-norm of the difference."""
-    return op.one(layers.norm(X - Y, p))
+    return op.one(layers.norm(x - y, p))
 
 
-@row("clip_by_norm")
-def clip_by_norm(op, X, *, max_norm):
+@FluidOp()
+def clip_by_norm(op, x, max_norm: float, name=None):
     """Scaled to this norm if it is longer."""
-    length = op.reduce_l2(X, dim=[], reduce_all=True)
-    limit = op.constant(max_norm, X.dtype)
+    length = op.reduce_l2(x, dim=[], reduce_all=True)
+    limit = op.constant(max_norm, x.dtype)
     most = op.elementwise_max(length, limit)
-    return X * (limit / most)
+    return x * (limit / most)
 
 
-@row("allclose")
+@FluidOp(defaults={"rtol": "1e-5", "atol": "1e-8"}, input="Input")
 def allclose(
     op,
-    Input,
-    Other,
-    Rtol=None,
-    Atol=None,
-    *,
-    rtol="1e-5",
-    atol="1e-8",
+    input,
+    other,
+    rtol=1e-05,
+    atol=1e-08,
     equal_nan=False,
+    name=None,
+    *,
+    Rtol: Variable | None = None,
+    Atol: Variable | None = None,
 ):
     """Whether all elements are near, [1]."""
-    x, y = (op.cast(each, "float64") for each in (Input, Other))
+    x, y = (op.cast(each, "float64") for each in (input, other))
     near = _limit(op, Atol, atol) + _limit(op, Rtol, rtol) * abs(y)
-    fine = (abs(x - y) <= near) | (Input == Other)
+    fine = (abs(x - y) <= near) | (input == other)
     if equal_nan:
-        one, other = (op.isnan(x) for x in (Input, Other))
-        fine = fine | (one & other)
+        missing = [op.isnan(x) for x in (input, other)]
+        fine = fine | (missing[0] & missing[1])
     out = op.reduce_all(fine, dim=[], reduce_all=True)
     return op.one(out)
 
@@ -96,16 +98,20 @@ def _limit(op: Op, tensor: Variable | None, value: Any) -> Variable:
     return op.constant(float(value), "float64")
 
 
-@row("mean_iou", outputs="OutMeanIou OutWrong OutCorrect")
+@FluidOp(
+    outputs="OutMeanIou OutWrong OutCorrect",
+    input="Predictions",
+    label="Labels",
+)
 def mean_iou(
     op,
-    Predictions,
-    Labels,
-    InWrongs: Many = None,
-    InCorrects: Many = None,
-    InMeanIou: Many = None,
+    input,
+    label,
+    num_classes: int,
     *,
-    num_classes,
+    InWrongs: list[Variable] | None = None,
+    InCorrects: list[Variable] | None = None,
+    InMeanIou: list[Variable] | None = None,
 ):
     """The mean over the classes of the share of right pixels of all that are,
     or are said to be, of the class.
@@ -113,7 +119,7 @@ def mean_iou(
     classes = op.range(end=float(num_classes), dtype="float64")
     said, true = (
         op.cast(among(op, op.reshape(x, -1), num_classes) == classes, "int32")
-        for x in (Predictions, Labels)
+        for x in (input, label)
     )
     right = op.reduce_sum(said * true, dim=[0])
     counts = [op.reduce_sum(x, dim=[0]) for x in (said, true)]

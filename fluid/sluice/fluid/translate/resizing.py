@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
+from .layouts import is_last
 from .numbers import first, integers
 from .table import Many, Op, row
-from .windows import is_last
 
 _INTERPOLATIONS = [
     f"{kind}_interp{version}"

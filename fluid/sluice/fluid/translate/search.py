@@ -3,59 +3,76 @@
 from __future__ import annotations
 
 from ... import layers
+from ...framework import Variable
 from ...layers.helpers import move_axis
+from .declaration import Attribute, FluidOp
 from .numbers import known
-from .table import Many, row
+from .table import row
 
 
-@row("gather_nd")
-def gather_nd(op, X, Index):
+@FluidOp()
+def gather_nd(op, input, index, name=None):
     """Parts at places; an index of no column is the whole of X."""
-    if op.shape(Index)[-1] != 0:
-        return op.one(op.gather_nd(X, Index=Index))
-    sizes = [op.size(Index, k) for k in range(op.rank(Index) - 1)]
+    if op.shape(index)[-1] != 0:
+        return op.one(op.gather_nd(input, Index=index))
+    sizes = [op.size(index, k) for k in range(op.rank(index) - 1)]
     axes = list(range(len(sizes)))
-    wide = op.unsqueeze(X, axes=axes)
-    shape = sizes + [op.size(X, k) for k in range(op.rank(X))]
+    wide = op.unsqueeze(input, axes=axes)
+    shape = sizes + [op.size(input, k) for k in range(op.rank(input))]
     return op.expand(wide, shape=shape)
 
 
-@row("scatter")
-def scatter(op, X, Ids, Updates, *, overwrite=True):
+@FluidOp(index="Ids")
+def scatter(op, input, index, updates, name=None, overwrite=True):
     """Rows replaced, or the sums of those that are written to each."""
-    index = op.reshape(Ids, -1, 1)
+    rows = op.reshape(index, -1, 1)
     if overwrite:
-        return op.scatter_nd(X, Index=index, Updates=Updates)
-    zeros = op.constant_like(Updates, 0.0)
-    X = op.scatter_nd(X, Index=index, Updates=zeros)
-    return op.scatter_nd(X, Index=index, Updates=Updates, reduction="add")
+        return op.scatter_nd(input, Index=rows, Updates=updates)
+    zeros = op.constant_like(updates, 0.0)
+    input = op.scatter_nd(input, Index=rows, Updates=zeros)
+    return op.scatter_nd(input, Index=rows, Updates=updates, reduction="add")
 
 
-@row("scatter_nd_add")
-def scatter_nd_add(op, X, Index, Updates):
+@FluidOp(ref="X")
+def scatter_nd_add(op, ref, index, updates, name=None):
     """Added at places; an index of no column means the whole of X."""
-    if op.shape(Index)[-1] != 0:
-        return op.scatter_nd(X, Index=Index, Updates=Updates, reduction="add")
-    rank = op.rank(Index) - 1
-    return X + op.reduce_sum(Updates, dim=list(range(rank)))
+    if op.shape(index)[-1] != 0:
+        return op.scatter_nd(ref, Index=index, Updates=updates, reduction="add")
+    rank = op.rank(index) - 1
+    return ref + op.reduce_sum(updates, dim=list(range(rank)))
 
 
-@row("where_index")
-def where_index(op, Condition):
+@FluidOp("where_index")
+def where(op, condition):
     """The places of what is true, a row each."""
-    return op.transpose(op.nonzero(Condition), axis=[1, 0])
+    return op.transpose(op.nonzero(condition), axis=[1, 0])
 
 
-@row("multiplex")
-def multiplex(op, X: Many, Ids):
+@FluidOp(inputs="X", index="Ids")
+def multiplex(op, inputs: list[Variable], index):
     """Row i of the variable that element i of the ids names."""
-    together = layers.stack(X, 1)
-    index = op.cast(op.reshape(Ids, -1, 1), "int64")
-    return op.gather_nd(together, Index=index, batch_dims=1)
+    together = layers.stack(inputs, 1)
+    rows = op.cast(op.reshape(index, -1, 1), "int64")
+    return op.gather_nd(together, Index=rows, batch_dims=1)
 
 
-@row("top_k", "top_k_v2", outputs="Out Indices")
-def top_k(op, X, K=None, *, k=1, axis=-1, largest=True, sorted=True):
+@FluidOp(
+    "top_k top_k_v2",
+    outputs="Out Indices",
+    defaults={"k": 1},
+    k=Attribute("k", "K"),
+)
+def topk(
+    op,
+    input,
+    k: int,
+    name=None,
+    *,
+    K: Variable | None = None,
+    axis=-1,
+    largest=True,
+    sorted=True,
+):
     """The largest elements along a dim, and their places."""
     if K is not None:
         (k,) = known(op, K) or [None]
@@ -64,8 +81,8 @@ def top_k(op, X, K=None, *, k=1, axis=-1, largest=True, sorted=True):
         attrs["k"] = k
     else:  # the first of the rows, if there are several
         inputs["K"] = op.slice(op.cast(op.reshape(K, -1), "int64"), 0, 0, 1)
-    axis %= op.rank(X)
-    inputs["X"] = move_axis(X, axis, -1)
+    axis %= op.rank(input)
+    inputs["X"] = move_axis(input, axis, -1)
     made = op.append_all("top_k", inputs, **attrs)
     return {slot: move_axis(out, -1, axis) for slot, out in made.items()}
 
@@ -78,12 +95,17 @@ def arg_max(op, X, *, axis=-1, keepdims=False, flatten=False, dtype=3):
     return op.cast(out, "int64" if dtype == -1 else dtype)
 
 
-@row("unique", "unique_with_counts", outputs="Out Index Count Indices Counts")
+@FluidOp(
+    "unique unique_with_counts",
+    outputs="Out Index",
+    more="Count Indices Counts",
+    defaults={"dtype": 2},
+)
 def unique(
     op,
-    X,
+    x,
+    dtype="int32",
     *,
-    dtype=2,
     axis=(),
     is_sorted=False,
     return_index=False,
@@ -96,7 +118,7 @@ def unique(
     stems = ("Index", "Inverse", "Counts")
     into = {name: op.name(name) for name in stems}
     along = {"flatten": False, "axis": axis[0]} if axis else {}
-    made = op.append_all("unique", {"X": X}, into, sorted=is_sorted, **along)
+    made = op.append_all("unique", {"X": x}, into, sorted=is_sorted, **along)
     index, inverse, counts = (op.cast(made[name], dtype) for name in stems)
     return {
         "Out": made["Out"], "Index": inverse, "Count": counts,
@@ -104,12 +126,17 @@ def unique(
     }  # fmt: skip
 
 
-@row("shard_index")
-def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
+@FluidOp()
+def shard_index(
+    op, input, index_num: int, nshards: int, shard_id: int, ignore_value=-1
+):
     """The place inside this shard, or a value for other shards."""
     size = (index_num + nshards - 1) // nshards
-    mine, other = X // size == shard_id, op.constant_like(X, ignore_value)
-    return op.where(Condition=mine, X=X % size, Y=other)
+    mine, other = (
+        input // size == shard_id,
+        op.constant_like(input, ignore_value),
+    )
+    return op.where(Condition=mine, X=input % size, Y=other)
 
 
 @row("increment")

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from .declaration import Attribute, FluidOp
 from .table import Many, Op, row
 
 
@@ -43,22 +44,22 @@ def sequence_conv(
     return op.mul(windows, Filter)
 
 
-@row("sequence_expand")
-def sequence_expand(op, X, Y, *, ref_level=-1):
+@FluidOp()
+def sequence_expand(op, x, y, ref_level=-1, name=None):
     """Each sequence, or row, of X as often as Y has elements there."""
-    out = layers.sequence_expand(X, op.ragged(Y, "Y"), ref_level)
-    if not X.lod_level:
+    out = layers.sequence_expand(x, op.ragged(y, "Y"), ref_level)
+    if not x.lod_level:
         return out
     # Fluid keeps the sequences, but not whose copies they are.
     return op.lod_reset(out, Offsets=out.offsets)
 
 
-@row("sequence_unpad")
-def sequence_unpad(op, X, Length):
+@FluidOp()
+def sequence_unpad(op, x, length, name=None):
     """The first rows of each sample."""
-    length = op.reshape(Length, -1)
-    out = op.sequence_unpad(X, Length=length)
-    if op.rank(X) == 2:
+    lengths = op.reshape(length, -1)
+    out = op.sequence_unpad(x, Length=lengths)
+    if op.rank(x) == 2:
         out = op.reshape(out, 0, 1)
     return out
 
@@ -71,14 +72,27 @@ def sequence_erase(op, X, *, tokens):
     return op.sequence_erase(op.ragged(X), tokens=list(tokens))
 
 
-@row("sequence_mask", outputs="Y")
-def sequence_mask(op, X, MaxLenTensor=None, *, maxlen=-1, out_dtype=5):
+@FluidOp(
+    outputs="Y",
+    defaults={"maxlen": -1, "dtype": 5},
+    maxlen=Attribute("maxlen", "MaxLenTensor"),
+    dtype="out_dtype",
+)
+def sequence_mask(
+    op,
+    x,
+    maxlen: int | None = None,
+    dtype="int64",
+    name=None,
+    *,
+    MaxLenTensor: Variable | None = None,
+):
     """1 below each length."""
     longest: Any = None if maxlen == -1 else maxlen
     if MaxLenTensor is not None:
         longest = op.reshape(MaxLenTensor)
-        longest = op.cast(longest, X.dtype)
-    return layers.sequence_mask(X, longest, out_dtype)
+        longest = op.cast(longest, x.dtype)
+    return layers.sequence_mask(x, longest, dtype)
 
 
 def _affine(activation: str) -> str:
@@ -247,14 +261,14 @@ def lstm_unit(op, X, C_prev, *, forget_bias=0.0):
     return {"H": hidden, "C": cells}
 
 
-@row("add_position_encoding")
-def add_position_encoding(op, X, *, alpha, beta):
+@FluidOp()
+def add_position_encoding(op, input, alpha: float, beta: float, name=None):
     """alpha * x + beta * sines and cosines of the positions."""
-    if X.lod_level:
+    if input.lod_level:
         op.refuse("ragged rows; give [batch, steps, columns]")
-    steps, width = op.size(X, 1), op.size(X, 2)
+    steps, width = op.size(input, 1), op.size(input, 2)
     half = width // 2
-    dtype = X.dtype
+    dtype = input.dtype
     place = op.range(end=float(steps), dtype=dtype)
     place = op.unsqueeze(place, axes=[1])
     power = op.range(end=float(half), dtype=dtype)
@@ -262,7 +276,7 @@ def add_position_encoding(op, X, *, alpha, beta):
     base = op.constant(10000.0, dtype) ** power
     angle = place / base
     waves = [op.append(kind, {"X": angle}) for kind in ("sin", "cos")]
-    return X * alpha + op.concat(waves, axis=1) * beta
+    return input * alpha + op.concat(waves, axis=1) * beta
 
 
 @row("segment_pool")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ... import layers
 from ...errors import NotFoundError
+from .layouts import channels_last, channels_second, is_last
 from .numbers import integers
 from .table import CODES, Op, Row
-from .windows import channels_last, channels_second, is_last
 
 Names = Mapping[str, str | None]
 _NONE: dict[str, Any] = {}

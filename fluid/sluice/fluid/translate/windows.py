@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Variable
+from .declaration import FluidOp, Pair, Quad
+from .layouts import channels_last, channels_second, is_last
 from .quantized import to_integers
-from .table import Op, row, words
+from .table import REQUIRED, Op, row, words
 
 Sizes = Sequence[int]
-
-
-def is_last(op: Op, layout: str) -> bool:
-    """Whether the channels are the last dim."""
-    if layout not in ("NCHW", "NCDHW", "NHWC", "NDHWC", "AnyLayout"):
-        op.wrong(f"the layout is {layout!r}; expected NCHW or NHWC")
-    return layout in ("NHWC", "NDHWC")
 
 
 def _spatial(op: Op, x: Variable, last: bool) -> list[int | None]:
@@ -78,19 +73,6 @@ def _by_float32(function: Any) -> Any:
         return op.cast(out, x.dtype)
 
     return row
-
-
-def channels_second(op: Op, x: Variable) -> Variable:
-    """Images whose channels are the last dim, with the channels as dim 1."""
-    rank = op.rank(x)
-    axis = [0, rank - 1, *range(1, rank - 1)]
-    return op.transpose(x, axis=axis)
-
-
-def channels_last(op: Op, x: Variable) -> Variable:
-    """The other way round."""
-    axis = [0, *range(2, op.rank(x)), 1]
-    return op.transpose(x, axis=axis)
 
 
 def _append(
@@ -396,18 +378,20 @@ def max_pool_with_index(
     return made
 
 
-@row("temporal_shift")
-def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
+@FluidOp()
+def temporal_shift(
+    op, x, seg_num: int, shift_ratio=0.25, name=None, *, data_format="NCHW"
+):
     """Of each clip's frames some channels from the one before, some from the
     one after.
     """
     if is_last(op, data_format):
-        X = channels_second(op, X)
+        x = channels_second(op, x)
         attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
-        return channels_last(op, temporal_shift(op, X, **attrs))
-    channels = op.size(X, 1)
-    rest = [op.size(X, k) for k in range(1, op.rank(X))]
-    clips = op.reshape(X, -1, seg_num, *rest)
+        return channels_last(op, temporal_shift(op, x, **attrs))
+    channels = op.size(x, 1)
+    rest = [op.size(x, k) for k in range(1, op.rank(x))]
+    clips = op.reshape(x, -1, seg_num, *rest)
     first, second = (int(channels * k * shift_ratio) for k in (1, 2))
     ends = [0, first, second, channels]
     parts = []
@@ -426,20 +410,31 @@ def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
     return op.reshape(out, -1, *rest)
 
 
-@row("im2sequence")
+@FluidOp(
+    defaults={
+        "filter_size": REQUIRED,
+        "stride": (1, 1),
+        "padding": (0, 0, 0, 0),
+        "out_stride": (1, 1),
+    },
+    filter_size="kernels",
+    stride="strides",
+    padding="paddings",
+    input_image_size="Y",
+)
 def im2sequence(
     op,
-    X,
-    Y=None,
-    *,
-    kernels,
-    strides=(1, 1),
-    paddings=(0, 0, 0, 0),
-    out_stride=(1, 1),
+    input,
+    filter_size: Pair = 1,
+    stride: Pair = 1,
+    padding: Quad = 0,
+    input_image_size=None,
+    out_stride: Pair = 1,
+    name=None,
 ):
     """Each image as a sequence of windows."""
-    if Y is not None:
+    if input_image_size is not None:
         op.refuse("input Y: images of different sizes in one batch")
-    sizes = {"kernels": kernels, "strides": strides, "paddings": paddings}
+    sizes = {"kernels": filter_size, "strides": stride, "paddings": padding}
     attrs = {name: list(given) for name, given in sizes.items()}
-    return op.im2sequence(X, **attrs)
+    return op.im2sequence(input, **attrs)
