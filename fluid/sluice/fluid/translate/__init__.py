@@ -8,7 +8,6 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ... import layers
 from ...display import Shown
 from ...errors import (
     InvalidArgumentError,
@@ -37,6 +36,7 @@ from . import (  # noqa: F401
 )
 from .blocks import BLOCK_OPS, Array
 from .folding import Folding
+from .ragged import RowsAlone, side_by_side
 from .table import CODES, DTYPES, ROWS, Dim, Op, Row, arguments_of, find
 
 __all__ = [
@@ -46,30 +46,10 @@ __all__ = [
 
 EMPTY = "@EMPTY@"
 MOST_TRIALS = 8
-_END = 2**31 - 1  # of a dim, whatever its size
 # What a row raises for attributes of other types or lengths than it expects.
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 )  # fmt: skip
-
-
-# Ops that would mix padding with rows: they get the rows alone, as in Fluid,
-# where rows have no padding and most ops pay no heed to LoD.
-_RAGGED = "program.ragged_input", "program.ragged_offsets"
-# Those of them whose result has the LoD of X again.
-_KEEPING = {"batch_norm": "Y", "sync_batch_norm": "Y", "data_norm": "Y"}
-# Ops that read rows of several inputs side by side.
-_ROW_BY_ROW = {
-    "bilinear_tensor_product", "bpr_loss", "center_loss", "concat", "cos_sim",
-    "cross_entropy", "cross_entropy2", "equal", "greater_equal", "greater_than",
-    "gru_unit", "hierarchical_sigmoid", "hinge_loss", "huber_loss",
-    "kldiv_loss", "less_equal", "less_than", "lod_reset", "log_loss",
-    "logical_and", "logical_or", "logical_xor", "lstm_unit",
-    "margin_rank_loss", "nce", "not_equal", "rank_loss",
-    "sigmoid_cross_entropy_with_logits",
-    "smooth_l1_loss", "softmax_with_cross_entropy", "sum",
-    "teacher_student_sigmoid_loss", "where",
-}  # fmt: skip
 
 
 class Translation(Shown):
@@ -184,17 +164,13 @@ class Translation(Shown):
             slot: [self.value(name) for name in names if name != EMPTY]
             for slot, names in inputs.items()
         }
-        if type in _ROW_BY_ROW or type.startswith("elementwise_"):
-            values = self._side_by_side(values)
+        values = side_by_side(op, values)
         arguments = arguments_of(op, row, values)
         first = self.program._op_count()
+        rows = RowsAlone(self.program)
         try:
-            try:
+            with rows.appending():
                 made = row.function(op, **arguments)
-            except SluiceError as error:
-                if error.check_id not in _RAGGED:
-                    raise
-                made = self._of_dense(op, row, values)
         except SluiceError:
             raise
         except _MISFITS as error:
@@ -205,6 +181,7 @@ class Translation(Shown):
             ) from error
         if not isinstance(made, Mapping):
             made = {row.outputs[0]: made}
+        rows.with_lod(op, made, values)
         for slot, names in outputs.items():
             given = made.get(slot)
             if given is None:
@@ -237,66 +214,6 @@ class Translation(Shown):
             value.name = name
             if old in self.numbers:
                 self.numbers[name] = self.numbers.pop(old)
-
-    def dense(self, value: Any) -> Any:
-        """A ragged variable as a dense one [rows, ...]: without padding."""
-        if not isinstance(value, Variable) or not value.lod_level:
-            return value
-        op = Op("lod_reset", self, {}, {}, {})
-        last = op.slice(value.offsets, 0, -1, _END)
-        return op.sequence_rows(value, Rows=last)
-
-    def ragged(self, value: Variable, like: Variable) -> Variable:
-        """The other way round: a dense variable [rows, ...] with the LoD of
-        ``like``, padded to as many rows.
-        """
-        op = Op("lod_reset", self, {}, {}, {})
-        count = op.append("shape", {"X": value}, start=0, end=1)
-        each = op.range(End=count + 1, dtype="int64")
-        rows = op.sequence_expand_as(value, like, Offsets=each)
-        return layers.lod_reset(rows, like)
-
-    def _side_by_side(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The inputs; rows without LoD beside others that have one get it."""
-        every = [v for given in values.values() for v in given]
-        every = [v for v in every if isinstance(v, Variable)]
-        like = next((v for v in every if v.lod_level), None)
-        if like is None or all(v.lod_level for v in every):
-            return values
-
-        def cut(value: Any) -> Any:
-            shape = getattr(value, "shape", None) or ()
-            rows = len(shape) == len(like.shape or ()) and shape[0] is None
-            alone = isinstance(value, Variable) and not value.lod_level
-            return self.ragged(value, like) if rows and alone else value
-
-        return {slot: [*map(cut, given)] for slot, given in values.items()}
-
-    def _of_dense(self, op: Op, row: Row, values: dict[str, Any]) -> Any:
-        """What a row makes of rows without padding."""
-        ragged = [v for v in values.get("X", []) if v.lod_level]
-        states = not {"H0", "C0"}.isdisjoint(values)  # beside ragged Input
-        dense = {
-            slot: given if states and slot == "Input"
-            else [*map(self.dense, given)]
-            for slot, given in values.items()
-        }  # fmt: skip
-        made = row.function(op, **arguments_of(op, row, dense))
-        slot = _KEEPING.get(op.type)
-        if slot and ragged:
-            made[slot] = self.ragged(made[slot], ragged[0])
-        elif op.type == "concat" and len(ragged) == len(values["X"]):
-            made = layers.lod_reset(made, self._joined(ragged))
-        return made
-
-    def _joined(self, ragged: Sequence[Variable]) -> Variable:
-        """The offsets of the sequences of all, one variable after the other."""
-        op, made = Op("concat", self, {}, {}, {}), ragged[0].offsets
-        for each in ragged[1:]:
-            end = op.slice(made, 0, -1, _END)
-            more = op.slice(each.offsets, 0, 1, _END)
-            made = op.concat([made, more + end], axis=0)
-        return made
 
     def write(self, name: str, value: Any) -> None:
         """Let a name mean another variable. If the name is stored, the scope
