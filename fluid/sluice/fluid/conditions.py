@@ -18,7 +18,7 @@ from .nested import flatten, pack_sequence_as
 from .op_layers import LAYERS
 from .op_layers.composed import assign
 from .translate import BLOCK_OPS, CODES, DTYPES
-from .translate.blocks import CAPACITY, append_cond
+from .translate.blocks import CAPACITY, append_cond, declare
 
 __all__ = [
     "IfElse", "Switch", "While", "array_write", "case", "cond", "create_array",
@@ -42,6 +42,7 @@ class BlockOp(Region):
         super().__init__(type, None)
         self.inputs, self.outputs = inputs, outputs or {}
         self.attrs = attrs or {}
+        self.forms: dict[str, Any] = {}  # of what a script's block writes
 
     @classmethod
     def on(cls, type: str, slot: str, cond: Variable, **attrs: Any) -> BlockOp:
@@ -60,10 +61,17 @@ class BlockOp(Region):
         and was there before.
         """
         program = default_main_program()
-        with recorded(self.ops):
+        with recorded(self.ops, self.forms):
             yield
         self.outputs["Out"] = _written(program, self.ops)
         program.global_block().append_region(self)
+
+    def declare(self, program: Program) -> bool:
+        """See :meth:`Region.declare`."""
+        names = self.outputs["Out"]
+        if self.type == "while" and self.inputs["Condition"][0] not in names:
+            return False
+        return declare(program.translation, {n: self.forms[n] for n in names})
 
     @property
     def input_arg_names(self) -> list[str]:
@@ -82,8 +90,10 @@ class BlockOp(Region):
             for op in self.ops:
                 op.translate(program)
 
+        translation = program.translation
+        translation.expect(self.outputs["Out"], self.forms)
         BLOCK_OPS[self.type](
-            program.translation, self.inputs, self.attrs, body, self.outputs
+            translation, self.inputs, self.attrs, body, self.outputs
         )
 
 

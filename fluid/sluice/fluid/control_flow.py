@@ -1,8 +1,9 @@
 """Blocks that run for each step of sequences: StaticRNN and DynamicRNN.
 
-The ops of a block are recorded while the script writes it, and tried in a
-block of Sluice that is dropped again, so that shapes are known and mistakes are
-raised at their line. Then they are translated once more, as a loop's step.
+The ops of a block are recorded while the script writes it, and translated into
+a block of Sluice that is dropped again, so that shapes are known and mistakes
+are raised at their line. Then they are translated in their place, as a loop's
+step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..display import Shown
 from .errors import too_early, wrong
 from .framework import Operator, Program, Variable, default_main_program
 from .translate import CODES, DTYPES
-from .translate.blocks import tried
+from .translate.blocks import form_of, scratch_block
 
 __all__ = ["DynamicRNN", "StaticRNN"]
 
@@ -45,6 +46,13 @@ class Region(Operator):
         made.ops = [op.tested() for op in self.ops]
         return made
 
+    def declare(self, program: Program) -> bool:
+        """Declare what it writes, while a block around it is written, whose ops
+        are translated again. Returns whether that is known; otherwise it is
+        translated.
+        """
+        return False
+
     def translate(self, program: Program) -> None:
         """Append the loop to a program, which may be a copy."""
         translation = program.translation
@@ -65,13 +73,21 @@ class Region(Operator):
 
 
 @contextlib.contextmanager
-def recorded(ops: list[Operator]) -> Iterator[Program]:
-    """Record the ops that the block appends, and try them."""
+def recorded(
+    ops: list[Operator], forms: dict[str, Any] | None = None
+) -> Iterator[Program]:
+    """Record the ops that the block appends, which are translated into a block
+    that is dropped; ``forms`` get those of what they write.
+    """
     program = default_main_program()
     outer, program.recorded = program.recorded, ops
+    find = program.translation.find
     try:
-        with tried(program.translation):
+        with scratch_block(program.translation):
             yield program
+            if forms is not None:
+                names = (n for op in ops for n in op.output_arg_names)
+                forms.update((name, form_of(find(name))) for name in names)
     finally:
         program.recorded = outer
 

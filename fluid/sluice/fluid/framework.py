@@ -329,7 +329,8 @@ class Block(BlockEdits, Shown):
 
     def append_region(self, region: Any) -> list[Variable]:
         """Append a loop, see :mod:`sluice.fluid.control_flow`."""
-        region.translate(self.program)
+        if self.program.recorded is None or not region.declare(self.program):
+            region.translate(self.program)
         return self._record(region)
 
     def append(

@@ -163,22 +163,39 @@ def while_loop(
         carried = _carried_data(program, first.shapes(shapes), variables)
         what = "while_loop: what body gives"
         results = values_of(what, body(*first.values_from(carried)))
-        following = first.same(what, results, carried)
         (goes_on,) = _list("while_loop: what cond gives", [cond(*results)])
-        program._end_block()
-        op_outputs = program.append_op(
-            "loop",
-            inputs={"Cond": begins, "Carried": variables},
-            attrs={
-                "block": block,
-                "carried": _names(carried),
-                "carried_out": _names(following),
-                "condition_out": goes_on.name,
-                "limit": limit,
-                "max_trips": max_trips,
-                "recompute": recompute,
-            },
-        )
+        return _append_loop(
+            begins, first, (block, carried), results, goes_on,
+            limit=limit, max_trips=max_trips, recompute=recompute,
+        )  # fmt: skip
+
+
+def _append_loop(
+    begins: Variable,
+    first: Carried,
+    inside: tuple[int, list[Variable]],
+    results: Sequence[Any],
+    goes_on: Variable,
+    **attrs: Any,
+) -> list[Variable]:
+    """End the block ``inside``, whose variables stand for those that a loop
+    carries, and append the loop of :func:`while_loop`.
+    """
+    block, carried = inside
+    following = first.same("while_loop: what body gives", results, carried)
+    program = begins.program
+    program._end_block()
+    op_outputs = program.append_op(
+        "loop",
+        inputs={"Cond": begins, "Carried": first.variables},
+        attrs={
+            "block": block,
+            "carried": _names(carried),
+            "carried_out": _names(following),
+            "condition_out": goes_on.name,
+            **attrs,
+        },
+    )
     return first.values_from(_unpacked(op_outputs, "Out"))
 
 

@@ -21,9 +21,9 @@ from sluice.errors import (
     NotFoundError,
     ResourceExhaustedError,
     SluiceError,
-    UnimplementedError,
 )
 from sluice.fluid import places
+from sluice.fluid.translate import Translation
 
 WORDS = np.array([[1], [5], [0], [19], [7]])
 
@@ -185,8 +185,8 @@ WRONG_PROGRAMS = [
     (lambda: of_ops("split", dims=(2, 4), out=["y", "z"], num=4, axis=1),
      "variables, the"),
     (loop_without_condition, "Condition has 0 variables"),
-    (lambda: nested(9, "while", "Condition"), UnimplementedError,
-     "more than 8 loops"),
+    (lambda: nested(65, "while", "Condition"), ResourceExhaustedError,
+     "at most 64 blocks"),
     (lambda: saved.program([], [], [], {"../w": np.zeros(1, np.float32)}),
      "would be read outside of"),
     (lambda: stored(23, [2]), "parameter w has dtype"),
@@ -237,11 +237,17 @@ def nested(depth, type, slot):
 
 @pytest.mark.parametrize(
     "depth, type, slot",
-    [(20, "conditional_block", "Cond"), (5, "while", "Condition")],
+    [(20, "conditional_block", "Cond"), (20, "while", "Condition")],
 )
-def test_blocks_inside_of_each_other(tmp_path, depth, type, slot):
+def test_blocks_inside_of_each_other_are_translated_once(
+    tmp_path, monkeypatch, depth, type, slot
+):
+    types, append = [], Translation.append
+    count = lambda self, *op: types.append(op[0]) or append(self, *op)  # noqa: E731
+    monkeypatch.setattr(Translation, "append", count)
     model = fluid.load(saved.write(tmp_path, nested(depth, type, slot), {}))
     assert model.run({"x": np.array([True])})[0].tolist() == [False]
+    assert types == ["logical_not"]
 
 
 def change(path, at, bytes):

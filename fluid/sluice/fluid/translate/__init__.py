@@ -15,7 +15,6 @@ from ...errors import (
     SluiceError,
 )
 from ...framework import Program, Variable, created
-from ..errors import unknown
 from . import (  # noqa: F401
     blocks,
     composed,
@@ -45,7 +44,6 @@ __all__ = [
 ]  # fmt: skip
 
 EMPTY = "@EMPTY@"
-MOST_TRIALS = 8
 # What a row raises for attributes of other types or lengths than it expects.
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
@@ -73,9 +71,8 @@ class Translation(Shown):
         self.values: dict[str, Variable] = {}
         self.numbers: dict[str, list[Any]] = {}
         self._not_made: dict[str, str] = {}  # by name: the op
-        self._depth = self._trials = 0  # of blocks; those that are tried
-        # By block: what it began with, and what it made of that.
-        self.tried: dict[int, tuple[Any, ...]] = {}
+        self._depth = 0  # of blocks
+        self._forms: dict[int, tuple[Any, dict[str, Any]]] = {}
         # By name: dtype and capacity of arrays that no op makes.
         self.arrays: dict[str, tuple[Any, int]] = {}
 
@@ -100,26 +97,17 @@ class Translation(Shown):
         finally:
             self._depth -= 1
 
-    @contextlib.contextmanager
-    def trial(self, written: Sequence[str]) -> Iterator[None]:
-        """A block is translated to see what it makes of what it writes, whose
-        numbers are not known, as in a loop.
+    def forms_of(self, written: Sequence[str]) -> dict[str, Any]:
+        """What is known of a loop, by the list of what its block writes: the
+        forms of what it makes, where they are not those before it.
         """
-        if self._trials == MOST_TRIALS:
-            unknown(
-                f"more than {MOST_TRIALS} loops are inside of each other",
-                "fluid.nested_blocks",
-            )
-        numbers = dict(self.numbers)
-        for name in written:
-            self.numbers.pop(getattr(self.find(name), "name", ""), None)
-        self._trials += 1
-        try:
-            with blocks.tried(self):
-                yield
-        finally:
-            self._trials -= 1
-            self.numbers.update(numbers)
+        return self._forms.setdefault(id(written), (written, {}))[1]
+
+    def expect(self, written: Sequence[str], forms: Mapping[str, Any]) -> None:
+        """Say what a loop makes, unless something is known of it."""
+        if written and not self.forms_of(written):
+            known = {name: form for name, form in forms.items() if form}
+            self.forms_of(written).update(known)
 
     def folded(self) -> Folding | None:
         """What computes ops on parameters; not in blocks, which are dropped."""

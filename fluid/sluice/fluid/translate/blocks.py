@@ -1,9 +1,7 @@
 """Ops with blocks, ``while`` and ``conditional_block``, and arrays.
 
 An op with a block writes variables around it. Here its block is translated as
-one that gives their new values: to find out what it writes, in a block of
-Sluice that is dropped again, and then in its place. What was found out counts
-as long as the values that the block begins with have the same shapes.
+one that gives their new values.
 """
 
 from __future__ import annotations
@@ -12,9 +10,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ... import layers
+from ... import layers, unique_name
 from ...framework import Variable
 from ...indexing import constant
+from ...layers.carried import Carried, values_of
+from ...layers.control_flow import _append_loop, _carried_data, _new_blocks
 from ...layers.tensor_array import TensorArray, _number
 from ..errors import unknown, wrong
 from .declaration import FluidOp
@@ -85,12 +85,12 @@ class Array(TensorArray):
             "array_write", number, Array=self._rows, X=count
         )
 
-    def form(self) -> _Form:
+    def form(self) -> ArrayForm:
         """What its elements are like."""
         shapes = [part.shape for part in self._stacks]
-        return _Form(self.dtype, shapes, self._rows is not None)
+        return ArrayForm(self.dtype, shapes, self._rows is not None)
 
-    def of(self, form: _Form) -> Array:
+    def of(self, form: ArrayForm) -> Array:
         """The same array, which has a shape even without elements."""
         room = self.capacity
         made = self._with(self._parts())
@@ -109,10 +109,38 @@ class Array(TensorArray):
         return made
 
 
-class _Form(NamedTuple):
+class ArrayForm(NamedTuple):
+    """What the elements of an array are like."""
+
     dtype: Any
     shapes: list[Any]  # of the stacks
     counts: bool  # whether rows are counted
+
+    def like(self, other: ArrayForm) -> bool:
+        """Whether both have elements of as many levels, and count their rows
+        or not.
+        """
+        return (
+            len(self.shapes) == len(other.shapes)
+            and self.counts == other.counts
+        )
+
+
+class Form(NamedTuple):
+    """What a variable is like."""
+
+    shape: Any
+    dtype: Any
+    lod_level: int
+
+
+def form_of(value: Any) -> Form | ArrayForm | None:
+    """The form of a variable or an array; None for None."""
+    if isinstance(value, Array):
+        return value.form()
+    if value is None:
+        return None
+    return Form(value.shape, value.dtype, value.lod_level)
 
 
 def new_array(program: Any, dtype: Any, capacity: int = CAPACITY) -> Array:
@@ -121,7 +149,7 @@ def new_array(program: Any, dtype: Any, capacity: int = CAPACITY) -> Array:
 
 
 @contextlib.contextmanager
-def tried(translation: Any) -> Iterator[None]:
+def scratch_block(translation: Any) -> Iterator[None]:
     """Translate ops into a block that is dropped again."""
     program, values = translation.program, translation.values
     before, first = dict(values), len(program._blocks())
@@ -156,6 +184,10 @@ def append_while(
 ) -> None:
     """Append a loop that runs while ``cond`` is true.
 
+    Its block is translated once, with variables like those before it for what
+    it carries; again only if it makes other shapes or arrays of them. What it
+    made is known for the next time.
+
     Args:
         translation: gets it.
         cond: a variable, bool [1].
@@ -163,75 +195,138 @@ def append_while(
         written: the names that they write; those that are there before are
             carried on, and arrays.
     """
-    values = translation.values
-    after = _after(translation, body, written)
-    names, first, shapes = [], [], []
-    for name in dict.fromkeys(written):
-        value, then = translation.find(name), after[name]
-        if isinstance(then, _Form):
-            if value is None:
-                value = new_array(translation.program, then.dtype)
-            value = value.of(then)
-            shapes.append(None)
-        elif value is None:
-            continue
-        else:
-            shapes.append(_shape_of_both(value, then))
-        names.append(name)
-        first.append(value)
-    if cond not in names:
-        wrong(
-            f"while: the block never writes {cond}, so the loop would not end",
-            "fluid.while_endless",
-        )
-    at = names.index(cond)
-
-    def step(*carried: Any) -> list[Any]:
-        outer = dict(values)
-        values.update(zip(names, carried, strict=True))
-        made = _results(translation, body, names)
-        values.clear()
-        values.update(outer)
-        return made
-
-    made = layers.while_loop(lambda *all: all[at], step, first, shapes)
-    for name, value in zip(names, made, strict=True):
+    program, values = translation.program, translation.values
+    forms = translation.forms_of(written)
+    fits = False
+    while not fits:
+        first = _carried(translation, written, forms)
+        if cond not in first:
+            wrong(
+                f"while: the block never writes {cond}, so the loop would not "
+                "end",
+                "fluid.while_endless",
+            )
+        shapes = [
+            None
+            if isinstance(value, Array)
+            else _widest(value, forms.get(name))
+            for name, value in first.items()
+        ]
+        what = "while_loop: loop_vars"
+        loop = Carried(what, values_of(what, [*first.values()]))
+        with _new_blocks(program):
+            number, block = len(program._blocks()), program._begin_block()
+            inside = _carried_data(program, loop.shapes(shapes), loop.variables)
+            before = dict(values)
+            try:
+                values.update(zip(first, loop.values_from(inside), strict=True))
+                with translation.inside():
+                    body()
+                results = {name: translation.value(name) for name in first}
+                after = {name: form_of(values.get(name)) for name in written}
+            finally:
+                values.clear()
+                values.update(before)
+            fits = _fits(first, shapes, after, forms)
+            if not fits:
+                program._end_block()
+                program._drop_blocks(number)
+                continue
+            attrs = {"limit": 10_000_000, "max_trips": 0, "recompute": False}
+            made = _append_loop(
+                first[cond], loop, (block, inside), [*results.values()],
+                results[cond], **attrs,
+            )  # fmt: skip
+    for name, value in zip(first, made, strict=True):
         translation.write(name, value)
 
 
-def _after(
-    translation: Any, body: Body, written: Sequence[str]
+def _carried(
+    translation: Any, written: Sequence[str], forms: dict[str, Any]
 ) -> dict[str, Any]:
-    """The forms of what a block writes. It is translated to find them out, but
-    not again where it begins with values like those before.
+    """By name what a loop carries: what is there before it, and arrays, in the
+    forms that are known of the block.
     """
-    values, numbers = translation.values, translation.numbers
-    before = {}
-    for name, value in values.items():
-        known = numbers.get(getattr(value, "name", ""), ())
-        axes = [getattr(number, "axis", number) for number in known]
-        before[name] = _form(value), value.dtype, value.lod_level, axes
-    _, like, after = translation.tried.get(id(written), (None, None, {}))
-    if like != before:
-        with translation.trial(written):
-            body()
-            after = {name: _form(values.get(name)) for name in written}
-        translation.tried[id(written)] = written, before, after
-    return after
+    carried = {}
+    for name in dict.fromkeys(written):
+        value, form = translation.find(name), forms.get(name)
+        if isinstance(form, ArrayForm):
+            if value is None:
+                value = new_array(translation.program, form.dtype)
+            if isinstance(value, Array):
+                value = value.of(form)
+        # An array without elements has no shape yet.
+        if value is None or (isinstance(value, Array) and not value._stacks):
+            continue
+        carried[name] = value
+    return carried
 
 
-def _form(value: Any) -> Any:
-    """What a value is like: the form of an array, or the shape."""
-    if isinstance(value, Array):
-        return value.form()
-    return None if value is None else value.shape
+def _fits(
+    first: dict[str, Any],
+    shapes: Sequence[Any],
+    after: dict[str, Any],
+    forms: dict[str, Any],
+) -> bool:
+    """Whether a block makes what it began with; if not, ``forms`` get what it
+    has to begin with.
+    """
+    fits, used = True, dict(zip(first, shapes, strict=True))
+    for name, form in after.items():
+        value = first.get(name)
+        if isinstance(form, ArrayForm):
+            same = isinstance(value, Array) and value.form().like(form)
+            if form.shapes and not same:
+                fits, forms[name] = False, form
+        elif name in first and form is not None:
+            shape = _shape_of_both(used[name], form.shape)
+            if shape != used[name]:
+                fits, forms[name] = False, form._replace(shape=shape)
+    return fits
 
 
-def _shape_of_both(value: Variable, then: Any) -> Any:
-    one = value.shape
-    if one is None or then is None or len(one) != len(then):
+def _widest(value: Variable, form: Any) -> Any:
+    """The shape of a variable, with None where a block makes another size."""
+    shape = value.shape if form is None else form.shape
+    return _shape_of_both(value.shape, shape)
+
+
+def _shape_of_both(one: Any, other: Any) -> Any:
+    if one is None or other is None or len(one) != len(other):
         return one
-    return [a if a == b else None for a, b in zip(one, then, strict=True)]
+    pairs = zip(one, other, strict=True)
+    return tuple(a if a == b else None for a, b in pairs)
+
+
+def declare(translation: Any, forms: dict[str, Any]) -> bool:
+    """Let names that are there stand for other variables, as a block makes
+    them, without its ops. Returns False where one is of another kind.
+    """
+    made = {}
+    for name, form in forms.items():
+        value = translation.find(name)
+        if isinstance(form, ArrayForm) and isinstance(value, Array):
+            made[name] = value.of(form)
+            continue
+        now = form_of(value)
+        if not isinstance(form, Form) or not isinstance(now, Form):
+            return False
+        if form[1:] != now[1:]:
+            return False
+        shape = _shape_of_both(now.shape, form.shape)
+        made[name] = _stand_in(translation.program, name, value, shape)
+    translation.values.update(made)
+    return True
+
+
+def _stand_in(program: Any, name: str, like: Variable, shape: Any) -> Variable:
+    """A variable of a block that is dropped, ragged as another one."""
+    name = unique_name.generate(f"{name}.stand_in")
+    made = program.data(name, shape, like.dtype)
+    made.stop_gradient = like.stop_gradient
+    if like.lod_level:
+        program._set_offsets(name, like.offsets.name)
+    return made
 
 
 def append_cond(
@@ -251,22 +346,16 @@ def append_cond(
     """
     pred = translation.value(cond)
     known = [translation.find(name) is not None for name in names]
-    like: list[Any] = []
-    if not all(known) and bodies[1][1] is names:
-        with translation.trial(()):
-            bodies[0][0]()
-            for name in bodies[0][1]:
-                value = translation.find(name)
-                like.append(
-                    None if value is None else (value.shape, value.dtype)
-                )
+    first: list[Any] = []
 
     def of(number: int) -> list[Any]:
         body, results = bodies[number]
         if number == 0 or results is not names:
-            return _results(translation, body, results)
+            made = _results(translation, body, results)
+            first[:] = first or made
+            return made
         return [
-            translation.value(name) if there else _nothing(like[at])
+            translation.value(name) if there else _nothing(first[at])
             for at, (name, there) in enumerate(zip(names, known, strict=True))
         ]
 
@@ -277,9 +366,8 @@ def append_cond(
 
 def _nothing(like: Any) -> Variable:
     """What a variable has that the block did not write: zeros, no rows."""
-    shape, dtype = like
-    sizes = [size or 0 for size in shape or ()]
-    return layers.fill_constant(shape=sizes, dtype=dtype, value=0.0)
+    sizes = [size or 0 for size in like.shape or ()]
+    return layers.fill_constant(shape=sizes, dtype=like.dtype, value=0.0)
 
 
 def no_ops() -> None:
