@@ -21,7 +21,7 @@ from .control_flow import *  # noqa: F403
 from .errors import wrong
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, answering, layer
-from .left_out import LEFT_OUT, left_out
+from .left_out import left_out, left_out_layers
 from .op_layers import LAYERS
 from .op_layers.composed import COMPOSED
 from .readers import PyReader
@@ -221,6 +221,7 @@ def inplace_abn(
     return helper.append(act, {"X": out}, {"alpha": act_alpha})
 
 
+LEFT_OUT = left_out_layers(__all__)
 # What other frameworks call a layer.
 _CALLED = dict.fromkeys(("dense", "fully_connected", "linear"), "fc")
 # These call functions of the user, whose errors are left alone.

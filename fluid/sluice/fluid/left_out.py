@@ -6,7 +6,7 @@ import functools
 import pathlib
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,17 +14,15 @@ from ..reader import data_generator
 from . import datasets
 from .errors import unknown
 
+# Why a layer is not there, by the module of fluid.layers that has it in Fluid.
+_OF_LAYERS = {
+    "detection": "detection: Sluice has few ops for boxes but layers of its "
+    "own, sl.layers.ops.non_max_suppression and sl.layers.py_func",
+    "rnn": "write a step with DynamicRNN, StaticRNN or While; beam_search and "
+    "beam_search_decode find sentences",
+}
+# By name, where that says more.
 _REASONS = {
-    "detection: Sluice has no ops for boxes but layers of its own, "
-    "sl.layers.ops.non_max_suppression and sl.layers.py_func": """
-        anchor_generator bipartite_match box_clip box_coder
-        box_decoder_and_assign collect_fpn_proposals density_prior_box
-        detection_output distribute_fpn_proposals generate_mask_labels
-        generate_proposal_labels generate_proposals iou_similarity
-        locality_aware_nms matrix_nms multi_box_head multiclass_nms
-        polygon_box_transform prior_box retinanet_detection_output
-        retinanet_target_assign roi_perspective_transform rpn_target_assign
-        ssd_loss target_assign yolo_box yolov3_loss""",
     "there is no op for regions of images or offsets of windows; "
     "grid_sampler reads images at any places": """
         deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align
@@ -44,18 +42,23 @@ _REASONS = {
     "crop images in the reader; Sluice draws one number for a whole run": """
         random_crop""",
     "lod_reset replaces the level; feed a LoDTensor with two": "lod_append",
-    "write a step with DynamicRNN, StaticRNN or While; beam_search and "
-    "beam_search_decode find sentences": """
-        BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell
-        GreedyEmbeddingHelper LSTMCell RNNCell SampleEmbeddingHelper
-        TrainingHelper dynamic_decode rnn""",
     "rows need no order by length here: DynamicRNN keeps that of sequences": """
         reorder_lod_tensor_by_rank""",
     "it is an op that reads a file; fluid.io.load_vars reads it once": "load",
 }
-LEFT_OUT = {
-    name: reason for reason, names in _REASONS.items() for name in names.split()
-}
+
+
+def left_out_layers(there: Container[str]) -> dict[str, str]:
+    """Why layers of Fluid are not there, by name."""
+    known = modules()["paddle.fluid.layers"]
+    reasons = {
+        name: reason
+        for module, reason in _OF_LAYERS.items()
+        for name in modules()[f"paddle.fluid.layers.{module}"] & known
+    }
+    for reason, names in _REASONS.items():
+        reasons.update(dict.fromkeys(names.split(), reason))
+    return {n: reason for n, reason in reasons.items() if n not in there}
 
 
 class _Kind(type):

@@ -10,7 +10,7 @@ import pytest
 
 import sluice as sl
 import sluice.fluid as fluid
-from sluice.fluid.left_out import LEFT_OUT
+from sluice.fluid.layers import LEFT_OUT
 from sluice.fluid.translate.declaration import read
 
 FOLDER = pathlib.Path(__file__).parent

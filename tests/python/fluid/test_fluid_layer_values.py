@@ -13,7 +13,7 @@ import pytest
 import sluice.fluid as fluid
 from sluice.fluid import conditions, control_flow, distributions
 from sluice.fluid.layer_helper import LayerHelper
-from sluice.fluid.left_out import LEFT_OUT
+from sluice.fluid.layers import LEFT_OUT
 from sluice.fluid.translate import ROWS
 
 CASES = (
