@@ -6,12 +6,14 @@
 import inspect
 import pathlib
 
+import numpy as np
 import pytest
 
 import sluice as sl
 import sluice.fluid as fluid
 from sluice.fluid.layers import LEFT_OUT
-from sluice.fluid.translate.declaration import read
+from sluice.fluid.translate import ROWS, Translation
+from sluice.fluid.translate.declaration import COMPOSITES, Attribute, FluidOp, read
 
 FOLDER = pathlib.Path(__file__).parent
 TEXT = (FOLDER / "layers_of_fluid.txt").read_text()
@@ -60,3 +62,56 @@ def test_a_declaration_that_is_wrong_is_an_error_of_its_line(case, tmp_path):
         next(layers)
     assert str(caught.value).startswith(f"{stub}:4: layer ")
     assert answer in str(caught.value)
+
+
+@pytest.fixture
+def own_rows():
+    """What a test declares is not there afterwards."""
+    before = [(table, dict(table)) for table in (ROWS, COMPOSITES)]
+    yield
+    for table, rows in before:
+        table.clear()
+        table.update(rows)
+
+
+@pytest.mark.parametrize(
+    "type, words, function, answer",
+    [
+        ("relu", {}, lambda op, x: x, "op relu has a row"),
+        ("nop", {"y": "X"}, lambda op, x: x, "there is no argument y"),
+        ("nop", {"unused": "y"}, lambda op, x: x, "there is no argument y"),
+        ("nop", {"fixed": {"b": 1}}, lambda op, x: x, "op nop has no attribute b"),
+        ("nop", {"x": Attribute("x", "Y")}, lambda op, x=1: x, "op nop has no slot Y"),
+        ("nop", {}, lambda op, *, X: X, "X of op nop is missing"),
+    ],
+)
+def test_a_translation_that_is_wrong_is_an_error_of_its_line(
+    own_rows, type, words, function, answer
+):
+    with pytest.raises(sl.errors.InvalidArgumentError) as caught:
+        FluidOp(type, **words)(function)
+    line = function.__code__.co_firstlineno
+    assert str(caught.value).startswith(f"{__file__}:{line}: layer <lambda>: ")
+    assert answer in str(caught.value)
+
+
+def test_a_function_is_a_layer_and_the_translation_of_its_op(own_rows):
+    @FluidOp("pull push", more="Half", defaults={"size": 3.0}, x="Data")
+    def pull(op, x, size=2.0, name=None, *, Shift: "Variable | None" = None, is_=1.0):
+        out = x * size * is_
+        return {"Out": out if Shift is None else out + Shift, "Half": out * 0.5}
+
+    layer = COMPOSITES["pull"]
+    assert str(layer.signature) == "(x, size=2.0, name=None)"
+    assert (layer.op, layer.outputs) == ("pull", ["Out"])
+    assert ROWS["push"].attributes == {"size": 3.0, "is": 1.0}
+    program = sl.Program()
+    t, x = Translation(program), program.data("x", [2])
+    outputs = {"Out": ["y"], "Half": ["z"]}
+    t.append("push", {"Data": ["x"], "Shift": ["x"]}, outputs, {"is": 2.0})
+    feed = {"x": np.array([1, 2], np.float32)}
+    out, half = sl.Executor().run(program, feed, [t.value("y"), t.value("z")])
+    np.testing.assert_array_equal(out, [7, 14])
+    np.testing.assert_array_equal(half, [3, 6])
+    with pytest.raises(sl.errors.InvalidArgumentError, match="input Data is missing"):
+        t.append("pull", {}, {"Out": ["w"]}, {})

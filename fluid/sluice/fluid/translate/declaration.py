@@ -170,7 +170,10 @@ class _Declaration(NamedTuple):
         for each in (*self.called, *of.unused, *wanted):
             if each not in kinds:
                 self.wrong(f"there is no argument {each}")
-        signature = inspect.Signature(self.parameters)
+        signature = inspect.Signature(
+            each.replace(annotation=each.annotation or REQUIRED)
+            for each in self.parameters
+        )
         outputs = of.outputs or [*row.outputs[:1]]
         layer = Layer(op, of, outputs, signature, body, [*wanted], {}, {}, {})
         for each, kind in kinds.items():
