@@ -64,7 +64,6 @@ add_smoke_test(bench_report "${Python_EXECUTABLE}"
 add_python_smoke_test(python_overhead)
 add_python_smoke_test(fluid --threads 1)
 add_python_smoke_test(saved_models --threads 1)
-add_python_smoke_test(loader)
 add_python_smoke_test(train)
 if(SLUICE_ONNX_PROTO)
   add_python_smoke_test(models)

@@ -1,8 +1,5 @@
 """Sluice's contestants of `./dev bench fluid`; see worker.py."""
 
-import os
-import sys
-
 import cases
 import contestants
 import images
@@ -247,12 +244,20 @@ def loader(sizes, **more):
 
 
 def busy(sizes):
-    """The trainer of ./dev bench loader."""
-    sys.path.append(os.path.join(worker.FOLDER, ".."))
-    import bench_loader
-
-    step, variables = bench_loader.make_step()
-    return worker.Busy(loader(sizes, feed_list=variables), step)
+    main, startup = sl.Program(), sl.Program()
+    with sl.program_guard(main, startup):
+        image = x = sl.data("image", [None, 3, 32, 32])
+        label = sl.data("label", [None, 1], "int64")
+        for filters in (16, 32):
+            x = sl.layers.conv2d(x, filters, 3, padding=1, act="relu")
+            x = sl.layers.pool2d(x, 2)
+        loss = sl.layers.mean(
+            sl.layers.softmax_with_cross_entropy(sl.layers.fc(x, 10), label))
+        sl.optimizer.Momentum(0.01).minimize(loss)
+    exe, scope = sl.Executor(), sl.Scope()
+    exe.run(startup, scope=scope)
+    return worker.Busy(loader(sizes, feed_list=[image, label]),
+                       lambda feed: exe.run(main, feed, [loss], scope))
 
 
 ROWS = {

@@ -148,7 +148,7 @@ def loader(sizes):
 
 
 def busy(sizes):
-    """The network of bench_loader."""
+    """The network of with_sluice.py."""
     network = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),

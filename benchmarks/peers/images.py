@@ -32,21 +32,6 @@ class Images:
         return scaled, self.labels[index]
 
 
-def batch_seconds(loader, options) -> float:
-    """The median time of a batch of an epoch, in which nothing else is done."""
-    import peer_timing
-
-    count = len(loader)
-
-    def epoch():
-        shapes = {tuple(images.shape) for images, _ in loader}
-        assert shapes == {(BATCH, 3, 32, 32)}
-
-    return peer_timing.median_seconds(
-        epoch, at_least=5, seconds=options.seconds
-    ) / count
-
-
 def busy_share(loader, step, seconds: float) -> float:
     """The share of the time in which a trainer does not wait for batches."""
     waited, begin = 0.0, time.perf_counter()
