@@ -15,7 +15,8 @@ import bench_models
 import bench_report
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_session import model_of, node
 
 # Bound on our time, as a share of onnxruntime's.
 AT_MOST = 1.1
@@ -36,40 +37,28 @@ def write_model(function, elements):
     """A file with a model of y = function(x), and its feeds."""
     x = 3 * np.random.default_rng(0).standard_normal(elements, np.float32)
     way, _, integers = function.rpartition("_")
-    constants, result = [], np.float32
+    constants, result = {}, np.float32
     if integers in QUANTIZED:
         dtype = QUANTIZED[integers]
         operator, attributes = f"{way.capitalize()}Linear", {}
-        constants = [
-            numpy_helper.from_array(np.array(0.03, np.float32), "scale"),
-            numpy_helper.from_array(np.array(3, dtype), "zero"),
-        ]
+        constants = {
+            "scale": np.array(0.03, np.float32), "zero": np.array(3, dtype)
+        }
         if way == "quantize":
             result = dtype
         else:
             x = np.clip(20 * x, 0, 127).astype(dtype)
     else:
         operator, attributes = UNARY[function]
-    inputs = ["x", *(constant.name for constant in constants)]
-    graph = helper.make_graph(
-        [helper.make_node(operator, inputs, ["y"], **attributes)],
-        function,
-        [value_of("x", x.dtype, elements)],
-        [value_of("y", result, elements)],
-        constants,
+    x_of, y_of = (
+        {name: (helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [elements])}
+        for name, dtype in (("x", x.dtype), ("y", result))
     )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9
-    )
+    nodes = [node(operator, ["x", *constants], ["y"], **attributes)]
+    model = model_of(nodes, x_of, y_of, constants, opset=20)
     path = pathlib.Path(bench_models.TEMPORARY.name) / f"{function}.onnx"
     onnx.save(model, path)
     return path, {"x": x}
-
-
-def value_of(name, dtype, elements):
-    """The description of an input or output."""
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    return helper.make_tensor_value_info(name, element, [elements])
 
 
 def main() -> int:

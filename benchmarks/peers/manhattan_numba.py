@@ -18,11 +18,11 @@ def distances(x, y, z):
 
 
 numba.set_num_threads(options.threads)
-rows = {}
-for size in options.sizes:
-    x, y = peer_timing.matrices(size)
-    z = np.empty(size[:2], np.float32)
-    seconds = peer_timing.median_seconds(lambda: distances(x, y, z))
-    row = peer_timing.row_id("manhattan", size, options.threads)
-    rows[row] = {"numba_fastmath": peer_timing.gigapairs(size, seconds)}
-peer_timing.report(rows)
+
+
+def prepare(x, y):
+    z = np.empty((len(x), len(y)), np.float32)
+    return lambda: distances(x, y, z)
+
+
+peer_timing.report(peer_timing.distances(options, "numba_fastmath", prepare))

@@ -5,11 +5,10 @@ import peer_timing
 options = peer_timing.arguments()
 from scipy.spatial.distance import cdist  # noqa: E402
 
-rows = {}
-for size in options.sizes:
-    x, y = (a.astype("float64") for a in peer_timing.matrices(size))
-    seconds = peer_timing.median_seconds(lambda: cdist(x, y, "cityblock"),
-                                         at_least=3)
-    row = peer_timing.row_id("manhattan", size, options.threads)
-    rows[row] = {"scipy_f64": peer_timing.gigapairs(size, seconds)}
-peer_timing.report(rows)
+
+def prepare(x, y):
+    x, y = x.astype("float64"), y.astype("float64")
+    return lambda: cdist(x, y, "cityblock")
+
+
+peer_timing.report(peer_timing.distances(options, "scipy_f64", prepare, 3))

@@ -85,24 +85,21 @@ def import_ms(module: str, count: int = 7) -> float:
     return in_new_processes(["-c", code], count)
 
 
-def gigapairs(size: tuple, seconds: float) -> float:
-    """Element pairs per second, in units of 10^9."""
-    n, m, p = size
-    return n * m * p / seconds / 1e9
-
-
-def matrices(size: tuple):
-    """Two float32 matrices of uniform random numbers."""
+def distances(options, peer: str, prepare, at_least: int = 7,
+              suite: str = "manhattan") -> dict:
+    """Rows of bench_manhattan, in 10^9 element pairs per second, of one library.
+    prepare(x, y) returns the call to measure; x and y are float32 matrices of
+    uniform random numbers."""
     import numpy as np
-    n, m, p = size
-    random = np.random.default_rng(0)
-    return (random.random((n, p), dtype=np.float32),
-            random.random((m, p), dtype=np.float32))
-
-
-def row_id(name: str, size: tuple, threads: int) -> str:
-    """The row's name in bench_manhattan."""
-    return f"{name}/{'x'.join(map(str, size))}/f32/t{threads}"
+    rows = {}
+    for n, m, p in options.sizes:
+        random = np.random.default_rng(0)
+        call = prepare(random.random((n, p), dtype=np.float32),
+                       random.random((m, p), dtype=np.float32))
+        seconds = median_seconds(call, at_least)
+        row = f"{suite}/{n}x{m}x{p}/f32/t{options.threads}"
+        rows[row] = {peer: n * m * p / seconds / 1e9}
+    return rows
 
 
 def report(rows: dict) -> None:
