@@ -110,8 +110,8 @@ def _usable(kit: Kit, mode: str) -> bool:
     """Whether ``cuda:0`` works with the libraries of ``mode``."""
     name = f"cuda:0, {mode}"
     if not (kit.folder / mode / "lib").exists():
-        detail = f"{kit.folder / mode / 'lib'} is missing: copy the whole kit"
-        kit.add(name, FAILED, detail=detail)
+        library = kit.folder / mode / "lib"
+        kit.fail(name, f"{library} is missing: copy the whole kit")
         return False
     tried = kit.run([kit.program("sluice-gpu-probe")], 60, mode)
     found = _json(tried.output) or {}
@@ -167,11 +167,10 @@ def run_all_tests(kit: Kit) -> None:
     ops = _ops_with_kernels(kit, kit.mode)
     # A kernel that only one of the builds has would be compared with nothing.
     if _ops_with_kernels(kit, "emulated") != ops:
-        kit.add(
+        kit.fail(
             "list of the CUDA kernels",
-            FAILED,
-            detail="the emulation has kernels for other ops: compare the lists "
-            "of sluice_kernel_outputs --list",
+            "the emulation has kernels for other ops: compare the lists of "
+            "sluice_kernel_outputs --list",
         )
     # A kernel that loses the device takes the tests of its op with it only.
     kit.parallel(
@@ -225,14 +224,7 @@ def _run_tool(kit: Kit, sanitizer: str, tool: str, ops: list[str]) -> None:
     # In one process, since starting it takes seconds; after an op that ends the
     # process the rest goes into another.
     while ops and kit.seconds_left() > 0:
-        options = [
-            "--tool",
-            tool,
-            "--error-exitcode",
-            "9",
-            "--print-limit",
-            "5",
-        ]
+        options = f"--tool {tool} --error-exitcode 9 --print-limit 5".split()
         program = [kit.program("sluice_kernel_outputs"), "--largest", "--ops"]
         outcome = kit.run([sanitizer, *options, *program, ",".join(ops)], 150)
         text, done = "", set()
@@ -247,19 +239,15 @@ def _run_tool(kit: Kit, sanitizer: str, tool: str, ops: list[str]) -> None:
         tried = [op for op in ops if op in done] + left[:1]
         # "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed".
         clean = outcome.ok and not left and " SUMMARY: 0 " in text
-        kit.add(
-            f"{tool}/{','.join(tried)}",
-            PASSED if clean else FAILED,
-            outcome.seconds,
-            ""
-            if clean
-            else f"{outcome.ending}\n{last_lines(text or outcome.output)}",
-            command=outcome.command,
-        )
+        name = f"{tool}/{','.join(tried)}"
+        if clean:
+            kit.add(name, PASSED, outcome.seconds)
+        else:
+            said = last_lines(text or outcome.output)
+            kit.fail(name, f"{outcome.ending}\n{said}", outcome)
         ops = left[1:]
     if ops:
-        detail = "the time of the part is over"
-        kit.add(f"{tool}/{','.join(ops)}", FAILED, detail=detail)
+        kit.fail(f"{tool}/{','.join(ops)}", "the time of the part is over")
 
 
 def run_endurance(kit: Kit) -> None:
@@ -337,14 +325,7 @@ def run_benchmarks(kit: Kit) -> None:
     command = [program, "--json", str(path), *limit]
     if python:
         script = str(kit.folder / "benchmarks" / "bench_cuda.py")
-        command = [
-            python,
-            script,
-            "--program",
-            program,
-            *command[1:],
-            "--peers",
-        ]
+        command = [python, script, "--program", *command, "--peers"]
         if kit.python:
             command += ["--python", python]
     done = kit.run(command, seconds)

@@ -233,6 +233,13 @@ class Kit:
         with self._lock:
             self._items.append(item)
 
+    def fail(
+        self, name: str, detail: str, outcome: Outcome | None = None
+    ) -> None:
+        """Report a failure, which the program of ``outcome`` showed."""
+        at = outcome or Outcome()
+        self.add(name, FAILED, at.seconds, detail, command=at.command)
+
     def report(self, name: str, outcome: Outcome, figures: Any = None) -> None:
         """Report that a program has passed or failed."""
         self.add(
@@ -253,17 +260,13 @@ class Kit:
         self._items = []
         self.print(f"part {number}: {name}")
         if self.seconds_left() <= 0:
-            self.add(
-                "everything",
-                FAILED,
-                detail=f"no time left of the {self.limit:.0f} s for all parts "
-                "(--limit)",
-            )
+            text = f"no time left of the {self.limit:.0f} s for all parts"
+            self.fail("everything", f"{text} (--limit)")
         else:
             try:
                 body()
             except Exception as error:  # noqa: BLE001  the other parts go on
-                self.add("the part itself", FAILED, detail=repr(error))
+                self.fail("the part itself", repr(error))
         counts = {
             status: sum(item["status"] == status for item in self._items)
             for status in (PASSED, FAILED, LEFT_OUT)
@@ -304,7 +307,7 @@ class Kit:
             try:
                 work(task)
             except Exception as error:  # noqa: BLE001
-                self.add(what, FAILED, detail=repr(error))
+                self.fail(what, repr(error))
             return True
 
         said = time.monotonic()
@@ -315,12 +318,8 @@ class Kit:
                     said = time.monotonic()
                     self.print(f"  {what}: {done} of {len(tasks)}")
         if left:
-            self.add(
-                what,
-                FAILED,
-                detail=f"the time of the part is over: {left} of {len(tasks)} "
-                "were not run",
-            )
+            text = f"the time of the part is over: {left} of {len(tasks)}"
+            self.fail(what, f"{text} were not run")
 
     def finish(self) -> int:
         """Print where the results are; the number of failures."""
@@ -436,12 +435,11 @@ def run_tests(
     left = _listed(listed.output) if listed.ok else []
     if not left:
         text = f"it lists no tests ({listed.ending}):\n{last_lines(listed.output)}"
-        name = f"{program} {pattern}"
-        kit.add(name, FAILED, listed.seconds, text, command=listed.command)
+        kit.fail(f"{program} {pattern}", text, listed)
     while left:
         if kit.seconds_left() <= 0:
             text = f"the time of the part is over, {len(left)} tests were not run"
-            kit.add(program, FAILED, detail=f"{text}, {left[0]} the first of them")
+            kit.fail(program, f"{text}, {left[0]} the first of them")
             return
         batch = left[:1] if one_process_each else left
         outcome = kit.run(
@@ -457,24 +455,14 @@ def run_tests(
             shell = kit.shell(command(item["name"]))
             _report_test(kit, item, outcome, items, shell)
         if not outcome.ok and all(i["status"] != FAILED for i in items):
-            kit.add(
-                program,
-                FAILED,
-                outcome.seconds,
-                f"{outcome.ending} although no test failed:\n"
-                + last_lines(outcome.output),
-            )
+            text = f"{outcome.ending} although no test failed:\n"
+            kit.fail(program, text + last_lines(outcome.output), outcome)
         seen = {item["name"].rpartition(" ")[2] for item in items}
         rest = [test for test in left if test not in seen]
         if len(rest) == len(left):
-            kit.add(
-                program,
-                FAILED,
-                outcome.seconds,
-                f"{len(left)} tests were listed and did not run "
-                f"({outcome.ending}): {', '.join(left)}",
-                command=outcome.command,
-            )
+            text = f"{len(left)} tests were listed and did not run"
+            text += f" ({outcome.ending}): {', '.join(left)}"
+            kit.fail(program, text, outcome)
             return
         left = rest
 
