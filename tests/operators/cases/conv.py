@@ -155,61 +155,37 @@ def with_output_grads(examples):
 def convolutions(dims, forward, grads, slack, filter_slack):
     """The cases of a convolution and its gradients."""
 
-    def windows_of(x, filter, strides, paddings, dilations):
-        return Windows(x.shape[2:], filter.shape[2:], strides, paddings, dilations)
-
-    def conv(
-        input,
-        filter,
-        bias,
-        strides,
-        paddings,
-        dilations,
-        groups,
-        data_format=None,
-        padding_counts=False,
-    ):
-        x = channels_first(input, data_format)
-        windows = windows_of(x, filter, strides, paddings, dilations)
-        if padding_counts:
+    def prepared(input, filter, attributes):
+        """The image, channels first, and its windows; if padding counts, that
+        is in the image."""
+        x = channels_first(input, attributes.get("data_format"))
+        names = "strides", "paddings", "dilations"
+        strides, paddings, dilations = (attributes[name] for name in names)
+        kernel = filter.shape[2:]
+        windows = Windows(x.shape[2:], kernel, strides, paddings, dilations)
+        if attributes.get("padding_counts"):
             x = np.pad(x, [(0, 0), (0, 0), *windows.pads])
-            windows = windows_of(x, filter, strides, [0] * dims, dilations)
+            windows = Windows(x.shape[2:], kernel, strides, [0] * dims, dilations)
+        return x, windows
+
+    def conv(input, filter, bias, groups, attributes, data_format=None):
+        x, windows = prepared(input, filter, attributes)
         out = with_bias(convolved(x, filter, windows, groups), bias)
         return {"Output": channels_back(out, data_format)}
 
     def grad_input(
-        input,
-        filter,
-        output_grad,
-        strides,
-        paddings,
-        dilations,
-        groups,
-        data_format=None,
+        input, filter, output_grad, groups, attributes, data_format=None
     ):
-        x = channels_first(input, data_format)
+        _, windows = prepared(input, filter, attributes)
         grad = channels_first(output_grad, data_format)
-        windows = windows_of(x, filter, strides, paddings, dilations)
         out = spread(grad, filter, windows, groups)
         return {"Input@GRAD": channels_back(out, data_format)}
 
     def grad_filter(
-        input,
-        filter,
-        output_grad,
-        strides,
-        paddings,
-        dilations,
-        groups,
-        data_format=None,
-        padding_counts=False,
+        input, filter, output_grad, groups, attributes, data_format=None
     ):
-        x = channels_first(input, data_format)
+        x, windows = prepared(input, filter, attributes)
         grad = channels_first(output_grad, data_format)
-        windows = windows_of(x, filter, strides, paddings, dilations)
-        if padding_counts:
-            x = np.pad(x, [(0, 0), (0, 0), *windows.pads])
-            windows = windows_of(x, filter, strides, [0] * dims, dilations)
         return {
             "Filter@GRAD": filter_grad(x, grad, filter, windows, groups),
             "Bias@GRAD": np.moveaxis(grad, 1, 0).sum(tuple(range(1, grad.ndim))),
