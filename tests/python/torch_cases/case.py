@@ -28,6 +28,7 @@ OPTIMIZERS = [
     for name in ops.names()
     if any(i["name"] == "LearningRate" for i in ops.schema(name)["inputs"])
 ]
+SCHEDULES = [name for name in ops.names() if name.endswith("_decay")]
 
 # Ops that PyTorch lacks, and the places where they are tested instead.
 NO_COUNTERPART = {
@@ -114,16 +115,7 @@ NO_COUNTERPART = {
     "searchsorted": "tests/operators/cases/search.py has its formula; "
     "torch has no order for NaN",
     **dict.fromkeys(
-        (
-            *OPTIMIZERS,
-            "cosine_decay",
-            "exponential_decay",
-            "inverse_time_decay",
-            "natural_exp_decay",
-            "noam_decay",
-            "piecewise_decay",
-            "polynomial_decay",
-        ),
+        OPTIMIZERS + SCHEDULES,
         "tests/python/optimizers compares 100 steps with PyTorch's",
     ),
     "unique": "tests/operators/cases/search.py has its formula; "
