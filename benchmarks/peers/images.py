@@ -1,7 +1,5 @@
 """What loaders are measured with: images of 3x32x32 that are augmented."""
 
-import time
-
 import numpy as np
 
 BATCH, WORKERS = 64, 2
@@ -30,17 +28,3 @@ class Images:
             image = image[:, :, ::-1]
         scaled = image.astype(np.float32) * np.float32(1 / 64) - np.float32(2)
         return scaled, self.labels[index]
-
-
-def busy_share(loader, step, seconds: float) -> float:
-    """The share of the time in which a trainer does not wait for batches."""
-    waited, begin = 0.0, time.perf_counter()
-    while True:
-        batches, asked = iter(loader), time.perf_counter()
-        for batch in batches:
-            waited += time.perf_counter() - asked
-            step(batch)
-            asked = time.perf_counter()
-        whole = time.perf_counter() - begin
-        if whole >= seconds:
-            return 1 - waited / whole
