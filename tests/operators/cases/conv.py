@@ -46,6 +46,13 @@ class Windows:
                 yield (..., *tap), (..., *windows), (..., *pixels)
 
 
+def windows_of(attributes, sizes, filter, counts=None):
+    """Those of a filter with the attributes of a convolution."""
+    names = "strides", "paddings", "dilations"
+    settings = [attributes[name] for name in names]
+    return Windows(sizes, filter.shape[2:], *settings, counts)
+
+
 def flat(image):
     """Of an image in groups: [batch, group, channel, pixel]."""
     return image.reshape(*image.shape[:3], int(np.prod(image.shape[3:])))
@@ -136,14 +143,9 @@ def with_output_grads(examples):
             x, filter = example["Input"].values, example["Filter"].values
             data_format = example.get("data_format", "")
             x = channels_first(x, data_format)
-            rank = x.ndim - 2
-            windows = Windows(
-                x.shape[2:],
-                filter.shape[2:],
-                example.get("strides", [1] * rank),
-                example.get("paddings", [0] * rank),
-                example.get("dilations", [1] * rank),
-            )
+            ones = dict.fromkeys(("strides", "dilations"), [1] * (x.ndim - 2))
+            attributes = ones | {"paddings": [0] * (x.ndim - 2)} | example
+            windows = windows_of(attributes, x.shape[2:], filter)
             out = np.zeros((len(x), len(filter), *windows.counts))
             out = channels_back(out, data_format)
             example.pop("Bias", None)
@@ -159,13 +161,11 @@ def convolutions(dims, forward, grads, slack, filter_slack):
         """The image, channels first, and its windows; if padding counts, that
         is in the image."""
         x = channels_first(input, attributes.get("data_format"))
-        names = "strides", "paddings", "dilations"
-        strides, paddings, dilations = (attributes[name] for name in names)
-        kernel = filter.shape[2:]
-        windows = Windows(x.shape[2:], kernel, strides, paddings, dilations)
+        windows = windows_of(attributes, x.shape[2:], filter)
         if attributes.get("padding_counts"):
             x = np.pad(x, [(0, 0), (0, 0), *windows.pads])
-            windows = Windows(x.shape[2:], kernel, strides, [0] * dims, dilations)
+            attributes = attributes | {"paddings": [0] * dims}
+            windows = windows_of(attributes, x.shape[2:], filter)
         return x, windows
 
     def conv(input, filter, bias, groups, attributes, data_format=None):
@@ -219,34 +219,22 @@ def convolutions(dims, forward, grads, slack, filter_slack):
 def transposed(op, examples, slack):
     @case(op, examples, slack)
     def conv_transpose(
-        input,
-        filter,
-        bias,
-        strides,
-        paddings,
-        dilations,
-        output_padding,
-        groups,
-        data_format=None,
+        input, filter, bias, groups, attributes, data_format=None
     ):
         x = channels_first(input, data_format)
-        windows = Windows(
-            x.shape[2:], filter.shape[2:], strides, paddings, dilations
-        )
+        windows = windows_of(attributes, x.shape[2:], filter)
         sizes = [
             (size - 1) * stride + dilation * (k - 1) + 1 + more - sum(pad)
             for size, stride, dilation, k, more, pad in zip(
                 x.shape[2:],
-                strides,
-                dilations,
-                filter.shape[2:],
-                output_padding,
+                windows.strides,
+                windows.dilations,
+                windows.kernel,
+                attributes["output_padding"],
                 windows.pads,
             )
         ]
-        windows = Windows(
-            sizes, filter.shape[2:], strides, paddings, dilations, x.shape[2:]
-        )
+        windows = windows_of(attributes, sizes, filter, x.shape[2:])
         out = with_bias(spread(x, filter, windows, groups), bias)
         return {"Output": channels_back(out, data_format)}
 
