@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/framework/inspect/write_check.h"
+#include "sluice/framework/plan/persistables.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -97,6 +98,13 @@ class KeepAll : public RunObserver {
   std::map<std::string, Tensor> kept_;
 };
 
+// For a run that is to write no persistable of `scope`, and draws the random
+// numbers that the next run there would draw.
+void CopyState(const Plan& plan, const Scope* scope, Scope* copies) {
+  if (scope != nullptr) copies->set_step(scope->step());
+  CopyPersistables(plan, scope, copies);
+}
+
 }  // namespace
 
 std::vector<Tensor> RunNanChecked(const Plan& plan,
@@ -115,9 +123,11 @@ std::vector<Tensor> RunSynchronised(const Plan& plan,
 
 std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,
                                             const Feeds& feeds,
-                                            Scope* scope) {
+                                            const Scope* scope) {
   std::map<std::string, Tensor> values;
-  RunKeepingAll(plan, feeds, scope, &values);
+  Scope copies;
+  CopyState(plan, scope, &copies);
+  RunKeepingAll(plan, feeds, &copies, &values);
   return values;
 }
 

@@ -26,11 +26,12 @@ SLUICE_API std::vector<Tensor> RunSynchronised(const Plan& plan,
                                                const Feeds& feeds,
                                                Scope* scope = nullptr);
 
-// Returns every value that the run computed, as host tensors by variable name.
-SLUICE_API std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,
-                                                       const Feeds& feeds,
-                                                       Scope* scope = nullptr);
-// Adds these values to `values`, and returns the results of the run.
+// Returns every value that a run computes, as host tensors by variable name.
+// The run works on copies of the persistables: `scope` is not written.
+SLUICE_API std::map<std::string, Tensor> RunKeepingAll(
+    const Plan& plan, const Feeds& feeds, const Scope* scope = nullptr);
+// Adds these values to `values`, and returns the results of the run, which
+// writes the persistables of `scope` as Plan::Run does.
 SLUICE_API std::vector<Tensor> RunKeepingAll(
     const Plan& plan,
     const Feeds& feeds,

@@ -328,14 +328,25 @@ class Executor(_core.Executor):
         feed: Mapping[str, Any] | None = None,
         fetch_list: Sequence[Any] | None = None,
         scope: _core.Scope | None = None,
+        keep_updates: bool = False,
     ) -> dict[str, Any]:
         """Run slowly and return every computed value, by name.
+
+        It does not train: parameters and other stored values stay as they are,
+        and the next run draws the same random numbers. Under the name of a
+        parameter is what its optimizer's op would write.
 
         Values inside fused ops are not computed. ``sluice.kernel_hints("exclude
         pass=fuse_elementwise")`` keeps element-wise ops apart, for example;
         ``explain`` names the passes.
+
+        Args:
+            program, feed, fetch_list, scope: as for :meth:`run`.
+            keep_updates: whether to store what ops write, as :meth:`run` does.
         """
         program, scope = program_and_scope(program, scope)
+        if not keep_updates:
+            scope = _copy_of(scope, program)
         return self._run_keeping_all(program, feed, fetch_list, scope)
 
 

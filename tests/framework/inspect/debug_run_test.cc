@@ -33,6 +33,19 @@ class DebugRunTest : public ::testing::Test {
     return executor_.Prepare(program_, feeds, {end_});
   }
 
+  // Appends 1 / x, and an op that adds it to "w", which is {1, 2}.
+  static std::string TrainingStep(Program* program, Scope* scope) {
+    program->Data("x", DType::kFloat32, {2});
+    program->Persistable("w", DType::kFloat32, {2});
+    const std::string delta = Append(program, "test_divide", {{"X", {"x"}}});
+    Append(program, "test_update", {{"Param", {"w"}}, {"Delta", {delta}}});
+    *scope->Var("w").GetMutable<Tensor>() = Floats({2}, {1, 2});
+    return delta;
+  }
+  static Values Stored(const Scope& scope) {
+    return scope.FindVar("w")->Get<Tensor>()->ToVector<float>();
+  }
+
   Program program_;
   std::string sum_, inverse_, end_;
   Executor executor_;
@@ -145,6 +158,17 @@ TEST_F(DebugRunTest, KeepsEveryValue) {
   EXPECT_EQ(values.at(inverse_).ToVector<float>(),
             (Values{0.5f, 0.25f, 0.125f}));
   EXPECT_EQ(values.at(end_).ToVector<float>(), (Values{2.5f, 4.25f, 8.125f}));
+}
+
+TEST_F(DebugRunTest, KeepingEveryValueDoesNotTrain) {
+  Program program;
+  Scope scope;
+  const std::string inverse = TrainingStep(&program, &scope);
+  const Feeds feeds = {{"x", Floats({2}, {1, 2})}};
+  const auto plan = executor_.Prepare(program, feeds, {inverse});
+  const auto values = RunKeepingAll(*plan, feeds, &scope);
+  EXPECT_EQ(values.at("w").ToVector<float>(), (Values{2, 2.5f}));
+  EXPECT_EQ(Stored(scope), (Values{1, 2}));
 }
 
 class Counter : public RunObserver {

@@ -68,6 +68,26 @@ def test_a_checked_run_that_fails_changes_no_parameter():
     assert not np.array_equal(scope["fc_0.w_0"].numpy(), before)
 
 
+def test_a_run_that_keeps_all_values_does_not_train():
+    exe, loss = training()
+    scope = sl.global_scope()
+    before = scope["fc_0.w_0"].numpy().copy()
+    given = {"feed": rows(2, 3), "fetch_list": [loss]}
+    values = exe.run_keeping_all(**given)
+    np.testing.assert_array_equal(scope["fc_0.w_0"].numpy(), before)
+    assert not np.array_equal(values["fc_0.w_0"], before)  # what SGD would write
+    exe.run_keeping_all(**given, keep_updates=True)
+    np.testing.assert_array_equal(scope["fc_0.w_0"].numpy(), values["fc_0.w_0"])
+
+
+def test_a_run_that_keeps_all_values_draws_what_the_next_run_draws():
+    out = sl.layers.dropout(sl.data("x", [None, 64]), 0.5)
+    exe = sl.Executor(passes=False)
+    given = {"feed": {"x": np.ones((2, 64), "f4")}, "fetch_list": [out]}
+    values = exe.run_keeping_all(**given)
+    np.testing.assert_array_equal(exe.run(**given)[0], values[out.name])
+
+
 def test_what_only_a_fused_op_makes_is_said(monkeypatch):
     x = sl.data("x", [None, 1])
     out = sl.layers.log(x * 2.0)
