@@ -11,13 +11,21 @@ namespace sluice {
 
 // Runs with additional checks, over the same plan.
 
-// Stops at the first op that produces a NaN or an infinity from finite inputs:
-// raises Internal and names the op, the output, the element and its place.
-// Stops also at an op that reads a NaN which was fed, or which the scope had
-// already.
+// Stops at the first op that makes a number which is not finite, as
+// FiniteCheck does: raises Internal and names the op, the output, the numbers
+// and the ranges of its inputs. A run that stops writes no persistable.
 SLUICE_API std::vector<Tensor> RunNanChecked(const Plan& plan,
                                              const Feeds& feeds,
                                              Scope* scope = nullptr);
+
+// What such a run raises, on copies of the persistables.
+struct RunFault {
+  int op_index = -1;  // of Plan::op_descs
+  std::string text;   // "" if all is well
+};
+SLUICE_API RunFault FindFault(const Plan& plan,
+                              const Feeds& feeds,
+                              const Scope* scope = nullptr);
 
 // Waits for the device after every instruction (sync_every_op), so that a fault
 // is reported at the op that caused it. As RunNanChecked does, it raises

@@ -269,13 +269,15 @@ class Executor(_core.Executor):
         scope: _core.Scope | None = None,
         check_nan: bool = True,
     ) -> list[Any]:
-        """Run slowly, waiting for the device after every op.
+        """Run like :meth:`run`, but slowly: wait for the device after each op.
 
         Raises:
             InternalError: a kernel leaves elements of its outputs unwritten.
-                With ``check_nan``, an op computed a NaN or an infinity from
-                finite numbers, or reads a NaN that was fed or stored before;
-                names the op, also where it is part of a fused one.
+                With ``check_nan``, an op made a NaN or an infinity of finite
+                numbers, a NaN of infinities, or reads a NaN that was fed or
+                stored before; names the op, also where it is part of a fused
+                one, how many elements are NaN, +Inf and -Inf, the first of
+                them, and the range of each input. Parameters are unchanged.
         """
         program, scope = program_and_scope(program, scope)
         fetched = Fetched(program, fetch_list)

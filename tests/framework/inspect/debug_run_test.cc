@@ -54,9 +54,60 @@ class DebugRunTest : public ::testing::Test {
 TEST_F(DebugRunTest, NanCheckNamesTheFirstOpElementAndLine) {
   const Feeds feeds = {{"x", Floats({3}, {1, 2, 0})}};
   ExpectError(ErrorCode::kInternal, "run.not_finite",
-              {"test_divide: element 2 of output test_divide_1.Out",
-               "is infinite", "in op 1 (test_divide)", "created at"},
+              {"test_divide: output test_divide_1.Out (float32 [3] at cpu) has "
+               "1 +Inf of 3 elements, the first is element 2, although all "
+               "inputs are finite: test_add_0.Out from 0 to 4",
+               "in op 1 (test_divide)", "created at"},
               [&] { RunNanChecked(*Prepare(feeds), feeds); });
+}
+
+TEST_F(DebugRunTest, NanCheckCountsEachKind) {
+  using Limits = std::numeric_limits<float>;
+  Program program;
+  program.Data("x", DType::kFloat32, {5});
+  const std::string logs = Append(&program, "log", {{"X", {"x"}}});
+  const Feeds feeds = {{"x", Floats({5}, {1, 0, -1, -2, 0})}};
+  const auto plan = executor_.Prepare(program, feeds, {logs});
+  ExpectError(ErrorCode::kInternal, "run.not_finite",
+              {"has 2 NaN and 2 -Inf of 5 elements, the first is element 1",
+               "all inputs are finite: x from -2 to 1"},
+              [&] { RunNanChecked(*plan, feeds); });
+  const Feeds given = {
+      {"x", Floats({5}, {1, 2, Limits::quiet_NaN(), Limits::infinity(), 0})}};
+  ExpectError(ErrorCode::kInternal, "run.nan_given",
+              {"input x (float32 [5]) has 1 NaN and 1 +Inf of 5 elements "
+               "already, the first NaN is element 2: it was fed"},
+              [&] { RunNanChecked(*plan, given); });
+}
+
+TEST_F(DebugRunTest, NanCheckNamesTheOpThatMakesNanOfAnInfinity) {
+  Program program;
+  program.Data("x", DType::kFloat32, {2});
+  program.Data("y", DType::kFloat32, {2});
+  const std::string product =
+      Append(&program, "elementwise_mul", {{"X", {"x"}}, {"Y", {"y"}}});
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Feeds feeds = {{"x", Floats({2}, {1, -infinity})},
+                       {"y", Floats({2}, {0, 0})}};
+  const auto plan = executor_.Prepare(program, feeds, {product});
+  ExpectError(ErrorCode::kInternal, "run.not_finite",
+              {"has 1 NaN of 2 elements, the first NaN is element 1, although "
+               "no input has a NaN: x all 1 and 1 -Inf of 2 elements, y all 0"},
+              [&] { RunNanChecked(*plan, feeds); });
+}
+
+TEST_F(DebugRunTest, AFaultIsFoundWithoutAnErrorAndWithoutTraining) {
+  Program program;
+  Scope scope;
+  const std::string inverse = TrainingStep(&program, &scope);
+  Feeds feeds = {{"x", Floats({2}, {1, 2})}};
+  const auto plan = executor_.Prepare(program, feeds, {inverse});
+  EXPECT_EQ(FindFault(*plan, feeds, &scope).text, "");
+  feeds[0].second = Floats({2}, {1, 0});
+  const RunFault fault = FindFault(*plan, feeds, &scope);
+  EXPECT_EQ(fault.op_index, 0);
+  EXPECT_NE(fault.text.find("has 1 +Inf of 2 elements"), std::string::npos);
+  EXPECT_EQ(Stored(scope), (Values{1, 2}));
 }
 
 TEST_F(DebugRunTest, NanCheckPassesFiniteValues) {
@@ -69,7 +120,8 @@ TEST_F(DebugRunTest, NanCheckNamesAFedNanAndPassesAFedInfinity) {
   using Limits = std::numeric_limits<float>;
   const Feeds nan = {{"x", Floats({3}, {1, Limits::quiet_NaN(), 4})}};
   ExpectError(ErrorCode::kInternal, "run.nan_given",
-              {"element 1 of input x", "it was fed"},
+              {"input x (float32 [3]) has 1 NaN of 3 elements already, the "
+               "first NaN is element 1: it was fed"},
               [&] { RunNanChecked(*Prepare(nan), nan); });
   const Feeds infinite = {{"x", Floats({3}, {1, Limits::infinity(), 4})}};
   EXPECT_NO_THROW(RunNanChecked(*Prepare(infinite), infinite));

@@ -28,7 +28,8 @@ def test_run_checked_names_the_op_as_written_and_its_line():
     with pytest.raises(sl.errors.InternalError) as caught:
         exe.run_checked(feed=rows(1, 0), fetch_list=[out])
     text = str(caught.value)
-    assert "log: element 1 of output" in text, text
+    assert "has 1 -Inf of 2 elements, the first is element 1, although all" in text
+    assert "from 0 to 2" in text, text
     assert "fused" not in text and "test_nan.py" in text
 
 
@@ -38,7 +39,7 @@ def test_a_fed_nan_and_an_empty_batch_are_found():
     exe = sl.Executor()
     with pytest.raises(sl.errors.InternalError, match="input x .* it was fed"):
         exe.run_checked(feed=rows(1, np.nan), fetch_list=[out])
-    with pytest.raises(sl.errors.InternalError, match="mean: element 0 .* is NaN, "):
+    with pytest.raises(sl.errors.InternalError, match="mean: .* has 1 NaN of 1 element, the first"):
         exe.run_checked(feed={"x": np.zeros((0, 1), "f4")}, fetch_list=[out])
 
 
@@ -60,12 +61,21 @@ def test_a_checked_run_that_fails_changes_no_parameter():
     exe, loss = training(check_nan_every=1)
     scope = sl.global_scope()
     before = scope["fc_0.w_0"].numpy().copy()
-    with pytest.raises(sl.errors.InternalError, match="log: element 1"):
+    with pytest.raises(sl.errors.InternalError, match="log: .* the first is element 1"):
         exe.run(feed=rows(1, 0), fetch_list=[loss])
     np.testing.assert_array_equal(scope["fc_0.w_0"].numpy(), before)
     (value,) = exe.run(feed=rows(1, 2), fetch_list=[loss], return_numpy=False)
     assert isinstance(value, sl.Tensor)
     assert not np.array_equal(scope["fc_0.w_0"].numpy(), before)
+
+
+def test_nan_that_an_infinity_makes_is_found():
+    x = sl.data("x", [None, 1])
+    exe = sl.Executor()
+    with pytest.raises(sl.errors.InternalError, match="although no input has a NaN: x all 1 and 1 -Inf of 2"):
+        exe.run_checked(feed=rows(1, -np.inf), fetch_list=[x - x])
+    (value,) = exe.run_checked(feed=rows(1, -np.inf), fetch_list=[sl.layers.exp(x)])
+    assert value[1] == 0
 
 
 def test_a_run_that_keeps_all_values_does_not_train():
