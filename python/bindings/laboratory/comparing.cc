@@ -11,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/json_writer.h"
 #include "sluice/laboratory/compare.h"
 #include "sluice/laboratory/measure/profile.h"
@@ -190,6 +191,23 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
   });
 }
 
+// The op of a plan that makes a number which is not finite, or leaves elements
+// of its outputs, and the sentence about it; -1 and "" if there is none. Plans
+// that ranks run together are not looked at.
+std::pair<int, std::string> FindPlanFault(const Plan& plan,
+                                          nb::handle program_object,
+                                          nb::handle feed,
+                                          nb::handle scope_object) {
+  const Program& program = ToProgram(program_object, "report");
+  const Scope& scope = ToScope(scope_object, "report");
+  const FeedArrays arrays(program, feed);
+  if (!plan.hooks().empty()) return {-1, ""};
+  return RunInterruptibly([&] {
+    RunFault fault = FindFault(plan, arrays.feeds(), &scope);
+    return std::pair(fault.op_index, std::move(fault.text));
+  });
+}
+
 }  // namespace
 
 namespace {
@@ -297,6 +315,9 @@ void BindComparing(nb::module_& m) {
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);
+  m.def("_find_fault", &FindPlanFault, nb::arg("plan"),
+        nb::arg("program").none(), nb::arg("feed").none(),
+        nb::arg("scope").none());
   m.def("_time_plans", &TimePlans, nb::arg("plans"), nb::arg("program").none(),
         nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"),
         nb::arg("names"));

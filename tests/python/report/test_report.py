@@ -328,6 +328,38 @@ def test_kernels_with_wrong_results_are_said_first():
     assert command.summary(report.data, "p.html").splitlines()[0] == text
 
 
+def test_a_report_begins_with_the_op_that_makes_nan(tmp_path, capsys):
+    script = tmp_path / "planted.py"
+    script.write_text(
+        "import numpy as np\nimport sluice as sl\n"
+        "x = sl.data('x', [None, 3])\n"
+        "y = sl.layers.sqrt(sl.layers.abs(x) - 1.0)\n"
+        "loss = sl.layers.mean(y * 2.0)\n"
+        "program, fetch_list = sl.default_main_program(), [loss]\n"
+        "feed = {'x': np.array([[2, 0, 3]], 'f4')}\n"
+    )
+    page, data = str(tmp_path / "page.html"), str(tmp_path / "report.json")
+    assert main(["report", str(script), "--no-tune", "--seconds", "0.05",
+                 "-o", page, "--json", data]) == 0
+    first = capsys.readouterr().out.splitlines()[1]
+    assert re.search(r"^sqrt: output .* has 1 NaN of 3 elements, the first is element 1, although "
+                     r"all inputs are finite: \S+ from -1 to 2, in op \d+ \(sqrt\), created at .*planted.py:4$",
+                     first), first
+    view = data_of(open(page).read())
+    assert ", ".join(view["fault"]["lines"]) == first
+    (op,) = [op for op in view["ops"] if op["index"] == view["fault"]["op"]]
+    assert "sqrt" in op["op"] or "sqrt" in str(op["covered_ops"])
+    assert read(data).data["fault"]["text"].splitlines() == view["fault"]["lines"]
+    assert "<p>sqrt: output" in open(page).read()  # also without scripts
+
+
+def test_a_report_of_finite_numbers_has_no_fault():
+    report = made()
+    assert report.data["fault"] is None
+    del report.data["fault"]  # as older files
+    assert data_of(report.to_html())["fault"] is None
+
+
 def test_the_command_writes_what_is_asked_for(tmp_path, capsys):
     names = ["page.html", "report.json", "run.trace.json", "plan.svg"]
     page, data, trace, svg = [str(tmp_path / name) for name in names]

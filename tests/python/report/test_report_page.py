@@ -129,6 +129,17 @@ def click(browser, element):
     element.click()
 
 
+def test_the_page_begins_with_the_op_that_makes_nan(browser, tmp_path, report):
+    op = report.data["plan"]["ops"][2]
+    fault = {"op": op["index"], "text": "sqrt: has 1 NaN\nin op 3 (sqrt)"}
+    show(browser, tmp_path, Report({**report.data, "fault": fault}))
+    said = browser.find_element(By.ID, "fault").text
+    assert said.startswith("sqrt: has 1 NaN\nin op 3 (sqrt)"), said
+    assert details(browser).find_element(By.TAG_NAME, "h3").text == title(op)
+    show(browser, tmp_path, report)
+    assert not browser.find_element(By.ID, "fault").is_displayed()
+
+
 def test_a_click_on_an_op_shows_its_candidates(browser, tmp_path, report):
     show(browser, tmp_path, report)
     place, op = conv(report)

@@ -131,11 +131,30 @@ def report_plans(
                 sl._lab._machine_figures(plan["threads"])
             ),
             "tuning": os.environ.get("SLUICE_TUNE", "estimate"),
+            "fault": _fault(plans[i], program, feed, scope),
             "summary": _summary(plan),
             "plan": plan,
         }
         reports.append(Report(data, one.chrome_trace))
     return reports
+
+
+def _fault(
+    plan: sl._core.Plan, program: sl.Program, feed: Any, scope: sl.Scope
+) -> dict[str, Any] | None:
+    """The plan's op that makes NaN or an infinity, or leaves elements of its
+    outputs, and what ``Executor.run_checked`` says: about the op as written,
+    where one that fuses it is at fault.
+    """
+    op, text = sl._lab._find_fault(plan, program, feed, scope)
+    if not text:
+        return None
+    as_written = sl.Executor(plan.place, passes=False).prepare(
+        program, feed, plan.fetch_names
+    )
+    _, written = sl._lab._find_fault(as_written, program, feed, scope)
+    fused = f"{text}\nonly where ops are fused: sluice.lab.bisect says which"
+    return {"op": op, "text": written or fused}
 
 
 def _summary(plan: dict[str, Any]) -> dict[str, Any]:

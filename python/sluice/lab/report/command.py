@@ -16,7 +16,7 @@ from . import libraries
 from .collect import report
 from .difference import shown
 from .document import Report, read
-from .view import wrong_kernels
+from .view import first_lines
 
 _DESCRIPTION = """\
 Measures a program and writes a page about its plan: which kernel runs each op
@@ -80,8 +80,8 @@ def _measured(parsed: argparse.Namespace) -> Report:
 
 
 def summary(data: dict[str, Any], page: str) -> str:
-    """Kernels with wrong results, the run's time, the type of ops that takes
-    most of it, unless their times are not listed, and the page to open."""
+    """What is wrong, the run's time, the type of ops that takes most of it,
+    unless their times are not listed, and the page to open."""
     run = data["plan"]["times"]["run"]
     said = [f"a run takes {text.time(run['median'])}"]
     seconds: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def summary(data: dict[str, Any], page: str) -> str:
     if total > 0 and not why_no_times:
         ((slowest, most),) = seconds.most_common(1)
         said.append(f"{most / total:.0%} {slowest}".replace("%", " %"))
-    wrong = "".join(f"{each}\n" for each in wrong_kernels(data))
+    wrong = "".join(f"{each}\n" for each in first_lines(data))
     end = f"open {page}" if page else "no page"
     return f"{wrong}{', '.join(said)}; {end}"
 

@@ -60,11 +60,13 @@ def _without_script(view: dict[str, Any]) -> str:
         for op in ops
     )
     summary = view["summary"]
+    fault = view["fault"]
+    first = f"<p>{said(', '.join(fault['lines']))}</p>" if fault else ""
     return (
         "<style>main, nav { display: none }</style>"
-        "<p>The charts of this page need JavaScript, which is off. A run takes "
-        f"{said(view['run_text'])}; these are the {len(ops)} slowest of "
-        f"{words.count(summary['ops'], 'op')}.</p>"
+        f"{first}<p>The charts of this page need JavaScript, which is off. "
+        f"A run takes {said(view['run_text'])}; these are the {len(ops)} "
+        f"slowest of {words.count(summary['ops'], 'op')}.</p>"
         f"<p>{said(view['why_no_times'])}</p>"
         "<div class=scroll><table><thead><tr><th>op<th>kernel<th>time"
         f"<th>chosen because<tbody>{rows}</table></div>"

@@ -81,6 +81,11 @@ def make_view(
     }
     view["role"] = data.get("role", "")
     view["run_text"], view["why_no_times"] = shown_times(data)
+    fault = data.get("fault")
+    view["fault"] = fault and {
+        "op": fault["op"],
+        "lines": fault["text"].splitlines(),
+    }
     view["wrong_kernels"] = wrong_kernels(data)[:20]
     view["least_turns"] = _lab._LEAST_TURNS
     view |= {
@@ -113,6 +118,13 @@ def make_view(
     view = shortened(view, limits.characters)
     view["graph"] = _graph(plan, limits.nodes)
     return view
+
+
+def first_lines(data: dict[str, Any]) -> list[str]:
+    """What is wrong: the fault of the run, then kernels with wrong results."""
+    fault = data.get("fault")
+    lines = [fault["text"].replace("\n", ", ")] if fault else []
+    return lines + wrong_kernels(data)
 
 
 def wrong_kernels(data: dict[str, Any]) -> list[str]:

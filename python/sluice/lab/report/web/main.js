@@ -21,6 +21,12 @@
     card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}${measured < summary.ops ? "; the others by estimates" : ""}`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
     card("working memory", sluice.bytes(summary.arena_bytes), report.memory.length > 1 ? `one block at each of ${report.memory.length} places for intermediate values` : "one block for all intermediate values"),
     card("moved between places", sluice.bytes(summary.transfer_bytes), "in each run"));
+  const faulty = report.fault ? sluice.byIndex.get(report.fault.op) : undefined;
+  if (report.fault) {
+    document.getElementById("fault").hidden = false;
+    sluice.fill("fault", sluice.said(report.fault.lines.join("\n")),
+      faulty ? make("button", { type: "button", class: "link", onclick: () => sluice.choose(faulty, true) }, `${faulty.number} ${faulty.op}`) : "");
+  }
   const words = report.wrong_kernels.map((text) => `${text}.`);
   if (report.why_no_times) {
     words.push(`${sluice.said(report.why_no_times)}.`);
@@ -103,9 +109,9 @@
   });
   name();
 
-  const slowest = report.ops.reduce((most, op) => (most === null || op.seconds > most.seconds ? op : most), null);
-  if (slowest !== null) {
-    sluice.choose(slowest);
+  const first = faulty || report.ops.reduce((most, op) => (most === null || op.seconds > most.seconds ? op : most), null);
+  if (first !== null) {
+    sluice.choose(first);
     sluice.graphTop();
     window.scrollTo(0, 0);
   } else {
