@@ -36,6 +36,11 @@ std::string ToString(const Why& why) {
   return Format("{}{}{}", row.text, parted ? "" : ", ", why.subject);
 }
 
+bool IsByHint(Reason reason) {
+  return reason == Reason::kHintRequires || reason == Reason::kHintPrefers ||
+         reason == Reason::kOthersExcluded;
+}
+
 std::string_view NameOf(Reason reason) {
   return kReasons[static_cast<int>(reason)].name;
 }

@@ -32,6 +32,8 @@ struct Why {
 
 // At most five words: "fastest estimate", "hint requires place=cpu".
 SLUICE_API std::string ToString(const Why& why);
+// Whether a hint made the choice, not a time.
+SLUICE_API bool IsByHint(Reason reason);
 // "fastest_estimate": the name in JSON.
 SLUICE_API std::string_view NameOf(Reason reason);
 

@@ -169,6 +169,9 @@ void WritePrediction(const Plan& plan, size_t op, JsonWriter* json) {
   json->Field("chosen", chosen - candidates.begin());
   json->Field("predicted_seconds", PredictedSeconds(plan, op));
   json->Field("evidence", ToString(chosen->evidence));
+  json->Field("decided_by", IsByHint(decision.why.reason)
+                                ? "hint"
+                                : ToString(chosen->evidence));
   if (const auto margin = Margin(decision, *chosen)) {
     json->Field("margin", *margin);
   }

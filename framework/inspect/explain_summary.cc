@@ -77,6 +77,10 @@ std::string TimeLine(const PlanSummary& summary) {
       std::count_if(summary.calls.begin(), summary.calls.end(),
                     [](const PlanCall& call) { return call.put_in; });
   if (put_in > 0) line += Format(", {} of them put in", put_in);
+  const auto by_hint = std::count_if(
+      summary.calls.begin(), summary.calls.end(),
+      [](const PlanCall& call) { return IsByHint(call.decision->why.reason); });
+  if (by_hint > 0) line += Format(", {} chosen by hint", by_hint);
   if (summary.calls.empty()) return line;
   if (!summary.has_times) {
     const bool knows = std::all_of(

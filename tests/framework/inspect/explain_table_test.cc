@@ -60,6 +60,22 @@ TEST_F(ExplainTableTest, ARowHasTheKernelTheNextBestAndTheReason) {
               ContainsRegex("0 +test_add +plain .*hint prefers variant=plain"));
 }
 
+TEST_F(ExplainTableTest, CallsThatHintsDecideAreCountedApart) {
+  const std::string timed = Chain(2);
+  EXPECT_THAT(Explain(*Prepare(timed)), Not(HasSubstr("by hint")));
+  std::string end = timed;
+  for (const char* hint : {"prefer variant=plain", "require variant=plain",
+                           "exclude variant=wrong"}) {
+    end = Append(&program_, "test_add", {{"X", {end}}, {"Y", {"x"}}}, {}, hint);
+  }
+  const auto plan = Prepare(end);
+  EXPECT_THAT(LinesOf(Explain(*plan))[1],
+              HasSubstr("5 ops in 5 calls, 3 chosen by hint"));
+  const json ops = json::parse(ExplainJson(*plan))["ops"];
+  EXPECT_EQ(ops[0]["decided_by"], "estimated");
+  EXPECT_EQ(ops[2]["decided_by"], "hint");
+}
+
 TEST_F(ExplainTableTest, CopiesAndPlacesHaveColumnsOnlyIfThereAreAny) {
   const std::string sum = Chain(1);
   EXPECT_THAT(Explain(*Prepare(sum)), Not(HasSubstr("place")));

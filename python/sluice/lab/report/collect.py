@@ -164,6 +164,7 @@ def _summary(plan: dict[str, Any]) -> dict[str, Any]:
         "predicted_seconds": sum(op["predicted_seconds"] for op in ops),
         "measured_seconds": plan["times"]["run"]["median"],
         "op_seconds": sum(op["measured"]["median"] for op in ops),
+        "decided_by": Counter(op["decided_by"] for op in ops),
         "evidence": Counter(op["evidence"] for op in ops),
         "libraries": Counter(op["library"] for op in ops),
         "transfer_bytes": sum(t["bytes"] for t in plan["transfers"]),

@@ -13,12 +13,14 @@
 
   const card = (title, value, detail, tip) => make("div", { class: "card", title: tip || null }, make("span", { class: "label" }, title), make("b", {}, value), make("span", { class: "detail" }, detail));
   const ratio = run.median > 0 ? summary.predicted_seconds / run.median : null;
-  const measured = summary.evidence.measured || 0;
+  const by = summary.decided_by || summary.evidence;  // older reports lack the first
+  const measured = by.measured || 0;
+  const others = [by.hint ? `${by.hint.toLocaleString("en")} by hints` : "", measured + (by.hint || 0) < summary.ops ? "the others by estimates" : ""].filter(Boolean).join(", ");
   sluice.fill("cards",
     card("one run", sluice.time(run.median), run.rounds < report.least_turns ? sluice.interval(run, run.rounds) : `95 % interval ${sluice.interval(run)}, ${sluice.count(run.rounds, "run")}`, "Median of runs of the plan as Executor.run runs it"),
     card("predicted", sluice.time(summary.predicted_seconds), ratio === null ? "" : `${sluice.times(ratio)} the measured run`, "The sum of what the chosen kernels were predicted to take"),
     card("ops", summary.ops.toLocaleString("en"), Object.entries(summary.libraries).sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count.toLocaleString("en")} ${name.toLowerCase()}`).join(", "), "How many ops run, and by which library's kernels"),
-    card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}${measured < summary.ops ? "; the others by estimates" : ""}`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
+    card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}${others && `; ${others}`}`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
     card("working memory", sluice.bytes(summary.arena_bytes), report.memory.length > 1 ? `one block at each of ${report.memory.length} places for intermediate values` : "one block for all intermediate values"),
     card("moved between places", sluice.bytes(summary.transfer_bytes), "in each run"));
   const faulty = report.fault ? sluice.byIndex.get(report.fault.op) : undefined;
