@@ -117,9 +117,16 @@ class SumKernel final : public OpKernel {
   DDim dims_;
 };
 
+// An addition for each input but the first; a copy counts as one.
+KernelWork SumWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.flops *= std::max(1.0, static_cast<double>(query.inputs.size()) - 1);
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(sum, SumSchema);
-REGISTER_OP_CPU_KERNEL(sum, SumKernel<NumberTypes>);
+REGISTER_OP_CPU_KERNEL(sum, EstimatedBy<&SumWork>, SumKernel<NumberTypes>);
 
 }  // namespace sluice

@@ -42,10 +42,18 @@ class FusedElementwiseKernel final : public OpKernel {
   Chain<T> chain_;
 };
 
+// An operation for each step.
+KernelWork ChainWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.flops *= static_cast<double>(StepsOf(query.op).size());
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(fused_elementwise, FusedElementwiseSchema);
 REGISTER_OP_CPU_KERNEL(fused_elementwise,
+                       EstimatedBy<&ChainWork>,
                        FusedElementwiseKernel<FloatAndHalfTypes>);
 
 }  // namespace sluice

@@ -124,6 +124,17 @@ TEST_F(ChainPassTest, TakesEveryUnaryRow) {
   }
 }
 
+TEST_F(ChainPassTest, IsEstimatedByAllItsSteps) {
+  std::string out = Feed<float>({3, 700});
+  for (int i = 0; i < 3; ++i) {
+    out = Append("scale", out, {{"scale", 0.3}});
+  }
+  const auto plan = executor_.Prepare(program_, feeds_, {out});
+  const Decision& chain = plan->decisions()[0];
+  ASSERT_EQ(chain.op, "fused_elementwise");
+  EXPECT_EQ(chain.candidates()[0].work.flops, 3.0 * 3 * 700);
+}
+
 TEST_F(ChainPassTest, TakesEveryBinaryRowOfFloats) {
   const std::string x = Feed<float>({3, 700});
   const std::string y = Feed<float>({3, 700});
