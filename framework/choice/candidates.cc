@@ -60,8 +60,11 @@ class Refusals {
     return {kind, 0};
   }
 
-  // Returns "" for a kernel that can compute the op.
-  std::string Of(const KernelDef& kernel, PlaceKey place) const {
+  // Returns "" for a kernel that can compute the op. `elsewhere`: see
+  // Candidate.
+  std::string Of(const KernelDef& kernel,
+                 PlaceKey place,
+                 bool* elsewhere) const {
     if (kernel.key.dtype != op_.dtype) {
       return Format("computes {}, this op is {}", kernel.key.dtype, op_.dtype);
     }
@@ -78,10 +81,8 @@ class Refusals {
              "the CPU can find out";
     }
     if (!PlaceAllowed(place)) {
-      return Format(
-          "not considered: the executor is at {} (hint place={} "
-          "allows it)",
-          expected_place_, place);
+      *elsewhere = true;
+      return WhyElsewhere(expected_place_, ToString(place));
     }
     if (place.index >= DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);
@@ -142,6 +143,13 @@ std::pair<double, double> ComparableSeconds(const PredictedTime& a,
         known.seconds / known.estimate;
   }
   return seconds;
+}
+
+std::string WhyElsewhere(PlaceKey expected, std::string_view place) {
+  return Format(
+      "not considered: the executor is at {} (hint place={} allows "
+      "it)",
+      expected, place);
 }
 
 std::string_view ToString(Evidence evidence) {
@@ -284,7 +292,8 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
     Candidate candidate;
     candidate.kernel = kernel;
     candidate.place = refusals.PlaceOf(*kernel);
-    candidate.refusal = refusals.Of(*kernel, candidate.place);
+    candidate.refusal =
+        refusals.Of(*kernel, candidate.place, &candidate.elsewhere);
     if (candidate.refusal.empty()) Estimate(op, &candidate);
     list->candidates.push_back(std::move(candidate));
   }

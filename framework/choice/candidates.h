@@ -53,8 +53,9 @@ SLUICE_API std::string_view ToString(Evidence evidence);
 // One kernel that was considered for an op.
 struct Candidate {
   const KernelDef* kernel = nullptr;
-  PlaceKey place;       // where it would run
-  std::string refusal;  // why it cannot; "" when it can
+  PlaceKey place;          // where it would run
+  std::string refusal;     // why it cannot; "" when it can
+  bool elsewhere = false;  // refused because the executor is at another place
   // Predicted seconds of one call, if it is not refused.
   double seconds = 0;
   double estimate = 0;  // from the kernel's work, even if measured
@@ -82,6 +83,9 @@ struct PredictedTime {
 // records, the other's estimate is corrected by the same factor.
 SLUICE_API std::pair<double, double> ComparableSeconds(const PredictedTime& a,
                                                        const PredictedTime& b);
+
+// Why a kernel at `place` is not considered by an executor at `expected`.
+SLUICE_API std::string WhyElsewhere(PlaceKey expected, std::string_view place);
 
 // Formats a predicted time with its significant digits and its evidence: "12.3
 // us measured", "12 us estimated".

@@ -25,10 +25,8 @@ std::vector<const KernelDef*> KernelsElsewhere(const Decision& decision) {
 }
 
 std::string WhyElsewhere(const Decision& decision, const KernelDef& kernel) {
-  return Format(
-      "not considered: the executor is at {} (hint place={} allows "
-      "it)",
-      decision.list->expected_place, kernel.key.place);
+  return WhyElsewhere(decision.list->expected_place,
+                      ToString(kernel.key.place));
 }
 
 std::string MemoryTable() try {

@@ -49,6 +49,7 @@ void WriteRecord(const Record& record, JsonWriter* json) {
 void WriteKernel(const KernelDef& kernel,
                  std::string_view place,
                  std::string_view refusal,
+                 bool elsewhere,
                  JsonWriter* json) {
   json->Field("kernel", ToString(kernel));
   json->Field("library", kernel.key.library);
@@ -56,6 +57,7 @@ void WriteKernel(const KernelDef& kernel,
   json->Field("dtype", ToString(kernel.key.dtype));
   json->Field("place", place);
   json->Field("refusal", refusal);
+  if (elsewhere) json->Field("elsewhere", true);
 }
 
 void WritePossible(const Candidate& candidate, JsonWriter* json) {
@@ -78,7 +80,7 @@ void WriteCandidates(const Decision& decision, bool shared, JsonWriter* json) {
   for (const Candidate& candidate : decision.candidates()) {
     json->BeginObject();
     WriteKernel(*candidate.kernel, ToString(candidate.place), candidate.refusal,
-                json);
+                candidate.elsewhere, json);
     WritePossible(candidate, json);
     if (!shared) {
       json->Field("chosen", candidate.kernel == decision.kernel);
@@ -89,7 +91,7 @@ void WriteCandidates(const Decision& decision, bool shared, JsonWriter* json) {
   for (const KernelDef* kernel : KernelsElsewhere(decision)) {
     json->BeginObject();
     WriteKernel(*kernel, ToString(kernel->key.place),
-                WhyElsewhere(decision, *kernel), json);
+                WhyElsewhere(decision, *kernel), true, json);
     if (!shared) json->Field("chosen", false);
     json->EndObject();
   }

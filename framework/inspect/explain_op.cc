@@ -152,12 +152,13 @@ void AddRefused(const PlanCall& call,
                 std::vector<ExplainLine>* lines) {
   std::vector<std::pair<std::string, std::string>> refused, elsewhere;
   int other_dtypes = 0;
-  const auto add = [&](const KernelDef& kernel, const std::string& refusal) {
+  const auto add = [&](const KernelDef& kernel, const std::string& refusal,
+                       bool other_place) {
     if (kernel.key.dtype != call.decision->list->expected.dtype) {
       ++other_dtypes;
       return;
     }
-    const bool away = whole && refusal.starts_with("not considered: ");
+    const bool away = whole && other_place;
     const std::string why(away ? ToString(kernel.key.place) : refusal);
     auto& by_reason = away ? elsewhere : refused;
     const auto known =
@@ -171,10 +172,10 @@ void AddRefused(const PlanCall& call,
   };
   for (const Candidate& candidate : call.decision->candidates()) {
     if (candidate.refusal.empty()) continue;
-    add(*candidate.kernel, candidate.refusal);
+    add(*candidate.kernel, candidate.refusal, candidate.elsewhere);
   }
   for (const KernelDef* kernel : KernelsElsewhere(*call.decision)) {
-    add(*kernel, WhyElsewhere(*call.decision, *kernel));
+    add(*kernel, WhyElsewhere(*call.decision, *kernel), true);
   }
   for (const auto& [kernels, refusal] : refused) {
     lines->push_back({Format("  {}: {}", kernels, refusal)});

@@ -172,8 +172,11 @@ TEST_F(ResolverTest, PrefersTheExpectedPlaceToAShorterTime) {
 TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
   Kernel("plain");
   Kernel("systolic", kFast, PlaceKind::kFPGA);
-  Run();
+  const PreparedOp op = Run();
   EXPECT_EQ(variant_, "plain");
+  for (const Candidate& candidate : op.list->candidates) {
+    EXPECT_EQ(candidate.elsewhere, candidate.kernel->variant == "systolic");
+  }
   EXPECT_EQ(refusals_["systolic"],
             "not considered: the executor is at cpu (hint place=fpga:0 allows "
             "it)");

@@ -11,15 +11,15 @@
   // Refused kernels, grouped by the reason. Those of other places and dtypes
   // are last.
   const common = [
-    [/^not considered/, (op) => `not considered: the plan is at ${sluice.report.place}`],
-    [/^computes /, (op) => `for other dtypes than ${op.dtype}`],
+    [(candidate) => candidate.elsewhere, () => `not considered: the plan is at ${sluice.report.place}`],
+    [(candidate, op) => candidate.dtype !== op.dtype, (op) => `for other dtypes than ${op.dtype}`],
   ];
   const isWrong = (candidate) => candidate.measured && candidate.measured.verdict === "wrong";
   const isRefused = (candidate) => candidate.refusal && !isWrong(candidate);
   const refusals = (op) => {
     const groups = new Map();
     for (const candidate of op.candidates.filter(isRefused)) {
-      const rank = common.findIndex(([pattern]) => pattern.test(candidate.refusal));
+      const rank = common.findIndex(([holds]) => holds(candidate, op));
       const why = rank < 0 ? sluice.said(candidate.refusal) : common[rank][1](op);
       if (!groups.has(why)) groups.set(why, { rank, kernels: [] });
       const name = `${candidate.place === op.place ? "" : `${candidate.place} `}${sluice.kernel(candidate)}`;
