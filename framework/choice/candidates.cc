@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "sluice/framework/choice/hint_names.h"
@@ -41,8 +40,8 @@ const KernelHint* LibraryOff(const std::string& library,
 // Why kernels cannot compute one op; lives for one list.
 class Refusals {
  public:
-  Refusals(const OpFacts& op, PlaceKey expected_place)
-      : op_(op), expected_place_(expected_place), layout_(LayoutOf(op.desc)) {}
+  Refusals(const OpFacts& op, PlaceKey expected_place, Layout layout)
+      : op_(op), expected_place_(expected_place), layout_(layout) {}
 
   // Returns the place where a kernel of this kind would run: the executor's
   // place, else the place that a hint names, else the first device of the kind.
@@ -271,15 +270,11 @@ void PutUnknownWorkLast(std::vector<Candidate>* candidates) {
 }  // namespace
 
 std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
-  const std::string signature = OpSignature(op);
-  std::string key = signature;
-  for (const KernelHint* hint : op.hints) {
-    key += Format("\n{}", reinterpret_cast<uintptr_t>(hint));
-  }
-  std::shared_ptr<CandidateList>& list = lists_[std::move(key)];
+  std::string signature = OpSignature(op);
+  std::shared_ptr<CandidateList>& list = lists_[{signature, op.hints}];
   if (list != nullptr) return list;
   list = std::make_shared<CandidateList>();
-  list->signature = signature;
+  list->signature = std::move(signature);
   list->expected_place = expected_place_;
   list->expected = {expected_place_.kind, op.dtype, "any"};
   list->layout = LayoutOf(op.desc);
@@ -287,7 +282,7 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
     list->hints.push_back(ToString(*hint));
   }
   list->notes = LoadLibraries(op.desc.type, op.hints, registry_);
-  const Refusals refusals(op, expected_place_);
+  const Refusals refusals(op, expected_place_, list->layout);
   for (const KernelDef* kernel : registry_.Kernels(op.desc.type)) {
     Candidate candidate;
     candidate.kernel = kernel;
@@ -298,7 +293,7 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
     list->candidates.push_back(std::move(candidate));
   }
   if (costs_ != nullptr) {
-    costs_->Correct(op.desc.type, signature, &list->candidates);
+    costs_->CorrectTimes(list->signature, &list->candidates);
   }
   PutUnknownWorkLast(&list->candidates);
   return list;

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -151,7 +151,10 @@ class SLUICE_API CandidateLister {
   int num_threads_;
   MachineFigures machine_;
   std::unique_ptr<CandidateCosts> costs_;  // null for estimates only
-  std::unordered_map<std::string, std::shared_ptr<CandidateList>> lists_;
+  // By signature and hints.
+  std::map<std::pair<std::string, std::vector<const KernelHint*>>,
+           std::shared_ptr<CandidateList>>
+      lists_;
 };
 
 }  // namespace sluice

@@ -23,9 +23,8 @@ class SLUICE_API CandidateCosts {
   // `candidates` are all kernels of one op; seconds are estimates for those
   // that are not refused. Replaces seconds, evidence and record if more is
   // known, and refuses kernels that are known to be wrong.
-  virtual void Correct(std::string_view op,
-                       const std::string& signature,
-                       std::vector<Candidate>* candidates) = 0;
+  virtual void CorrectTimes(const std::string& signature,
+                            std::vector<Candidate>* candidates) = 0;
 };
 
 // Thread-safe.

@@ -48,14 +48,14 @@ NearbyRecords::NearbyRecords(const RecordStore& store, int num_threads)
     : store_(store), num_threads_(num_threads), empty_(store.empty()) {}
 
 const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
-    const Candidate& candidate, std::string_view op) {
+    const Candidate& candidate) {
   const std::string kernel = ToString(*candidate.kernel);
   const std::string place = ToString(candidate.place);
   const auto added = known_.try_emplace(kernel + ' ' + place);
   std::vector<Known>& known = added.first->second;
   if (!added.second) return known;
   const std::string& version = candidate.kernel->recorded_version;
-  store_.Near(kernel, op, [&](const Record& record) {
+  store_.Near(kernel, candidate.kernel->op, [&](const Record& record) {
     const bool counts = record.threads == num_threads_ &&
                         record.place == place && !record.cold &&
                         record.rounds > 0 && record.estimate > 0 &&
@@ -70,12 +70,11 @@ const std::vector<NearbyRecords::Known>& NearbyRecords::RecordsOf(
 }
 
 double NearbyRecords::Factor(const Candidate& candidate,
-                             std::string_view op,
                              const SignatureSizes& signature) {
   constexpr double kFarthest = 1;
   const Known* nearest = nullptr;
   double distance = 0;
-  for (const Known& known : RecordsOf(candidate, op)) {
+  for (const Known& known : RecordsOf(candidate)) {
     if (known.signature.text != signature.text) continue;
     const double other = Distance(known.signature.sizes, signature.sizes);
     if (other > kFarthest) continue;
@@ -90,9 +89,8 @@ double NearbyRecords::Factor(const Candidate& candidate,
   return std::pow(nearest->factor, 1 - distance / 2);
 }
 
-void NearbyRecords::Correct(std::string_view op,
-                            const std::string& signature,
-                            std::vector<Candidate>* candidates) {
+void NearbyRecords::CorrectTimes(const std::string& signature,
+                                 std::vector<Candidate>* candidates) {
   if (empty_) return;
   const SignatureSizes sizes = SplitSizes(signature);
   struct Mean {
@@ -103,7 +101,7 @@ void NearbyRecords::Correct(std::string_view op,
   for (Candidate& candidate : *candidates) {
     if (!candidate.refusal.empty() || !(candidate.estimate > 0)) continue;
     if (candidate.evidence == Evidence::kEstimate) {
-      const double factor = Factor(candidate, op, sizes);
+      const double factor = Factor(candidate, sizes);
       if (!(factor > 0)) continue;
       candidate.seconds = candidate.estimate * factor;
       candidate.evidence = Evidence::kNearby;

@@ -39,9 +39,8 @@ class SLUICE_API NearbyRecords {
   // a nearby record are corrected by the mean of the others at their place,
   // including measured ones. Otherwise a kernel would win just because it was
   // measured, or was not.
-  void Correct(std::string_view op,
-               const std::string& signature,
-               std::vector<Candidate>* candidates);
+  void CorrectTimes(const std::string& signature,
+                    std::vector<Candidate>* candidates);
 
  private:
   struct Known {
@@ -50,12 +49,9 @@ class SLUICE_API NearbyRecords {
     bool current = false;  // this machine and kernel version
   };
 
-  const std::vector<Known>& RecordsOf(const Candidate& candidate,
-                                      std::string_view op);
+  const std::vector<Known>& RecordsOf(const Candidate& candidate);
   // The factor to multiply an estimate by; 0 if no record is near.
-  double Factor(const Candidate& candidate,
-                std::string_view op,
-                const SignatureSizes& signature);
+  double Factor(const Candidate& candidate, const SignatureSizes& signature);
 
   const RecordStore& store_;
   int num_threads_;

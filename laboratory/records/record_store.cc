@@ -57,13 +57,12 @@ class RecordedCandidateCosts final : public CandidateCosts {
   RecordedCandidateCosts(const RecordStore& store, int num_threads)
       : store_(store), num_threads_(num_threads), nearby_(store, num_threads) {}
 
-  void Correct(std::string_view op,
-               const std::string& signature,
-               std::vector<Candidate>* candidates) override {
+  void CorrectTimes(const std::string& signature,
+                    std::vector<Candidate>* candidates) override {
     for (Candidate& candidate : *candidates) {
       if (candidate.refusal.empty()) UseRecord(signature, &candidate);
     }
-    nearby_.Correct(op, signature, candidates);
+    nearby_.CorrectTimes(signature, candidates);
     if (recorded_only_) DecideByRecordsOnly(candidates);
   }
 

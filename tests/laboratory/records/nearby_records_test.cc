@@ -68,7 +68,7 @@ class NearbyRecordsTest : public ::testing::Test {
   }
 
   void Correct(int size) {
-    NearbyRecords(store_, 1).Correct("relu", Relu(size), &candidates_);
+    NearbyRecords(store_, 1).CorrectTimes(Relu(size), &candidates_);
   }
 
   std::vector<KernelDef> kernels_;
