@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
