@@ -9,11 +9,11 @@ namespace {
 
 // The sequences of an input [B, T] or [B, T, 1].
 template <typename T>
-class Sequences {
+class PaddedSequences {
  public:
-  Sequences(const OpKernelContext& context,
-            const char* input,
-            const char* length)
+  PaddedSequences(const OpKernelContext& context,
+                  const char* input,
+                  const char* length)
       : tokens_(context.Input(input).data<T>()),
         size_(context.Input(input).dims()[0]),
         most_(context.Input(input).dims()[1]) {
@@ -48,8 +48,8 @@ class EditDistanceKernel final : public OpKernel {
         ignored_(construction.Attr<Ints>("ignored_tokens")) {}
 
   void Compute(OpKernelContext& context) const override {
-    const Sequences<T> hyps(context, "Hyps", "HypsLength");
-    const Sequences<T> refs(context, "Refs", "RefsLength");
+    const PaddedSequences<T> hyps(context, "Hyps", "HypsLength");
+    const PaddedSequences<T> refs(context, "Refs", "RefsLength");
     Tensor& out = context.AllocateOutput("Out", {hyps.size(), 1});
     *context.AllocateOutput("SequenceNum", DDim({1})).template data<int64_t>() =
         hyps.size();
@@ -74,7 +74,7 @@ class EditDistanceKernel final : public OpKernel {
   }
 
  private:
-  std::vector<T> Kept(const Sequences<T>& sequences, int64_t b) const {
+  std::vector<T> Kept(const PaddedSequences<T>& sequences, int64_t b) const {
     std::vector<T> kept;
     std::copy_if(sequences.begin(b), sequences.end(b), std::back_inserter(kept),
                  [&](T token) {
@@ -132,8 +132,8 @@ class ChunkEvalKernel final : public OpKernel {
         excluded_(construction.Attr<Ints>("excluded_chunk_types")) {}
 
   void Compute(OpKernelContext& context) const override {
-    const Sequences<int64_t> inferred(context, "Inference", "SeqLength");
-    const Sequences<int64_t> labels(context, "Label", "SeqLength");
+    const PaddedSequences<int64_t> inferred(context, "Inference", "SeqLength");
+    const PaddedSequences<int64_t> labels(context, "Label", "SeqLength");
     int64_t counts[3] = {};  // in inferred, in labels, in both
     const int64_t sequences = labels.most() == 0 ? 0 : labels.size();
     for (int64_t b = 0; b < sequences; ++b) {
@@ -174,7 +174,7 @@ class ChunkEvalKernel final : public OpKernel {
 
   std::vector<Chunk> ChunksOf(const OpKernelContext& context,
                               const char* input,
-                              const Sequences<int64_t>& sequences,
+                              const PaddedSequences<int64_t>& sequences,
                               int64_t b) const {
     const int64_t* tags = sequences.begin(b);
     const int64_t size = sequences.end(b) - tags;

@@ -9,12 +9,12 @@
 namespace sluice {
 namespace {
 
-void SoftmaxShape(InferShapeContext& context) {
+void SequenceSoftmaxShape(InferShapeContext& context) {
   SequenceCount(context);
   context.SetOutput("Out", RowsOf(context));
 }
 
-void SoftmaxGradShape(InferShapeContext& context) {
+void SequenceSoftmaxGradShape(InferShapeContext& context) {
   SequenceCount(context, "Offsets", "Out");
   const ShapeHandle out = context.WithRankAtLeast(context.input("Out"), 1);
   context.Merge(out, context.input("Out@GRAD"));
@@ -29,7 +29,7 @@ std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
                       .wanted = {"X"}})};
 }
 
-void SoftmaxSchema(OpSchema& op) {
+void SequenceSoftmaxSchema(OpSchema& op) {
   op.Family("softmax");
   op.Doc(
       "The softmax over the rows of each sequence, column by column; Fluid's "
@@ -39,7 +39,7 @@ void SoftmaxSchema(OpSchema& op) {
   OffsetsInput(op);
   op.Output("Out", "T", "In X's shape.");
   op.Ragged("Out", "Offsets");
-  op.InferShape(SoftmaxShape).Gradient(SoftmaxGradient);
+  op.InferShape(SequenceSoftmaxShape).Gradient(SoftmaxGradient);
 }
 
 void SoftmaxGradSchema(OpSchema& op) {
@@ -50,7 +50,7 @@ void SoftmaxGradSchema(OpSchema& op) {
   OffsetsInput(op, "Out");
   op.Input("Out@GRAD", "T", "In Out's shape.");
   op.Output("X@GRAD", "T", "In Out's shape.");
-  op.InferShape(SoftmaxGradShape);
+  op.InferShape(SequenceSoftmaxGradShape);
 }
 
 constexpr int64_t kGrainSequences = 16;
@@ -130,7 +130,7 @@ class SequenceSoftmaxGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OPERATOR(sequence_softmax, SoftmaxSchema);
+REGISTER_OPERATOR(sequence_softmax, SequenceSoftmaxSchema);
 REGISTER_OPERATOR(sequence_softmax_grad, SoftmaxGradSchema);
 REGISTER_OP_CPU_KERNEL(sequence_softmax, SequenceSoftmaxKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(sequence_softmax_grad,

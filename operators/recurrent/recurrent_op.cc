@@ -204,11 +204,11 @@ constexpr Cell kGru{.op = "gru", .gates = 3, .activations = 2};
 constexpr Cell kLstm{.op = "lstm", .gates = 4, .activations = 3};
 
 template <const Cell& kCell>
-void ShapeOf(InferShapeContext& context) {
+void CellShape(InferShapeContext& context) {
   Shape(context, kCell);
 }
 template <const Cell& kCell>
-void GradShapeOf(InferShapeContext& context) {
+void CellGradShape(InferShapeContext& context) {
   GradShape(context, kCell);
 }
 
@@ -339,7 +339,7 @@ void SimpleRnnSchema(OpSchema& op) {
   Inputs(op, kSimple, "");
   Outputs(op, kSimple);
   Attributes(op, kSimple);
-  op.InferShape(ShapeOf<kSimple>);
+  op.InferShape(CellShape<kSimple>);
 }
 
 void GruSchema(OpSchema& op) {
@@ -353,7 +353,7 @@ void GruSchema(OpSchema& op) {
   Inputs(op, kGru, ": z, r and h");
   Outputs(op, kGru);
   Attributes(op, kGru);
-  op.InferShape(ShapeOf<kGru>);
+  op.InferShape(CellShape<kGru>);
 }
 
 void LstmSchema(OpSchema& op) {
@@ -367,7 +367,7 @@ void LstmSchema(OpSchema& op) {
   Inputs(op, kLstm, ": i, o, f and c");
   Outputs(op, kLstm);
   Attributes(op, kLstm);
-  op.InferShape(ShapeOf<kLstm>);
+  op.InferShape(CellShape<kLstm>);
 }
 
 template <const Cell& kCell>
@@ -381,7 +381,7 @@ constexpr GradientOp GradientOf(void (*forward)(OpSchema& op)) {
       .outputs = {"Y", "Reserve"},
       .output_grads = {"Y", "LastH"},
       .wanted = {"X", "W", "R", "Bias", "InitialH"},
-      .shape = GradShapeOf<kCell>};
+      .shape = CellGradShape<kCell>};
   if (kCell.lstm()) {
     gradient.inputs = {
         "X",        "W",        "R",        "Bias",   "SequenceLens",

@@ -12,14 +12,14 @@ namespace {
 template <typename T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
-struct Sum {
+struct RunningSum {
   static constexpr int kFirst = 0;
   template <typename Value>
   __device__ static Value Combine(Value a, Value b) {
     return a + b;
   }
 };
-struct Product {
+struct RunningProduct {
   static constexpr int kFirst = 1;
   template <typename Value>
   __device__ static Value Combine(Value a, Value b) {
@@ -169,12 +169,12 @@ class ScanGradCUDAKernel final : public OpKernel {
     if (x_grad.numel() == 0) return;
     const T* out_grad = context.Input(1).data<T>();
     Lines lines(plan_);
-    if constexpr (std::is_same_v<Op, Product>) {
+    if constexpr (std::is_same_v<Op, RunningProduct>) {
       ProductGrad(device, lines, context.Input(0).data<T>(), out_grad,
                   x_grad.data<T>());
     } else {
       lines.reverse = !lines.reverse;
-      Scan<Sum>(device, lines, out_grad, x_grad.data<T>());
+      Scan<RunningSum>(device, lines, out_grad, x_grad.data<T>());
     }
   }
 
@@ -185,11 +185,13 @@ class ScanGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(cumsum,
-                        ScanCUDAKernel<JoinTypes<FloatTypes, IndexTypes>, Sum>);
 REGISTER_OP_CUDA_KERNEL(
-    cumprod, ScanCUDAKernel<JoinTypes<FloatTypes, IndexTypes>, Product>);
-REGISTER_OP_CUDA_KERNEL(cumsum_grad, ScanGradCUDAKernel<FloatTypes, Sum>);
-REGISTER_OP_CUDA_KERNEL(cumprod_grad, ScanGradCUDAKernel<FloatTypes, Product>);
+    cumsum, ScanCUDAKernel<JoinTypes<FloatTypes, IndexTypes>, RunningSum>);
+REGISTER_OP_CUDA_KERNEL(
+    cumprod, ScanCUDAKernel<JoinTypes<FloatTypes, IndexTypes>, RunningProduct>);
+REGISTER_OP_CUDA_KERNEL(cumsum_grad,
+                        ScanGradCUDAKernel<FloatTypes, RunningSum>);
+REGISTER_OP_CUDA_KERNEL(cumprod_grad,
+                        ScanGradCUDAKernel<FloatTypes, RunningProduct>);
 
 }  // namespace sluice

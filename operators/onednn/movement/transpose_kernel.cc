@@ -32,7 +32,7 @@ class TransposeKernel final : public SequenceKernel {
 
 // oneDNN transposes small squares in vectors. It copies contiguous runs with a
 // little more than memcpy.
-KernelWork Work(const KernelQuery& query) {
+KernelWork MoveWork(const KernelQuery& query) {
   const auto& axes = query.Attr<Ints>("axis");
   const auto elements = static_cast<double>(query.inputs[0].numel());
   const bool runs =
@@ -51,7 +51,7 @@ REGISTER_OP_KERNEL(transpose,
                    ONEDNN,
                    CPUPlace,
                    reorder,
-                   KernelTraits().Estimate(&Work).When(&FitsOneDnn),
+                   KernelTraits().Estimate(&MoveWork).When(&FitsOneDnn),
                    TransposeKernel<float>,
                    TransposeKernel<ByteTypes>);
 
