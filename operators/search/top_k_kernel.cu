@@ -4,7 +4,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kTopKThreads = 128;
 
 // Whether a at index i precedes b at index j: the larger (or smaller) first,
 // NaN as the largest, equal elements by index.
@@ -26,14 +26,14 @@ __global__ void TopKKernel(const T* x,
                            bool largest,
                            T* values,
                            int64_t* indices) {
-  SLUICE_SHARED_ARRAY(int64_t, best, [kThreads]);
+  SLUICE_SHARED_ARRAY(int64_t, best, [kTopKThreads]);
   const auto thread = static_cast<int>(threadIdx.x);
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T* from = x + row * columns;
     int64_t last = -1;
     for (int64_t round = 0; round < k; ++round) {
       int64_t mine = -1;
-      for (int64_t i = thread; i < columns; i += kThreads) {
+      for (int64_t i = thread; i < columns; i += kTopKThreads) {
         const bool left =
             last < 0 ||
             (i != last && Before(from[last], last, from[i], i, largest));
@@ -44,7 +44,7 @@ __global__ void TopKKernel(const T* x,
       }
       best[thread] = mine;
       __syncthreads();
-      for (int step = kThreads / 2; step > 0; step /= 2) {
+      for (int step = kTopKThreads / 2; step > 0; step /= 2) {
         if (thread < step && best[thread + step] >= 0) {
           const int64_t other = best[thread + step];
           const int64_t own = best[thread];
@@ -93,7 +93,7 @@ class TopKCUDAKernel final : public OpKernel {
     Tensor& indices = context.AllocateOutput(1, out_dims_);
     if (out.numel() == 0) return;
     Launch<TopKKernel<T>>({context.device_context<CUDADeviceContext>(),
-                           GridFor(rows_, 1), dim3(kThreads)},
+                           GridFor(rows_, 1), dim3(kTopKThreads)},
                           context.Input(0).data<T>(), rows_, columns_, k_,
                           largest_, out.data<T>(), indices.data<int64_t>());
   }
