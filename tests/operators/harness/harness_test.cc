@@ -29,8 +29,8 @@ TEST(OpCases, EveryRegisteredOpHasOne) {
     list += " " + op;
   EXPECT_TRUE(missing.empty())
       << "no case for:" << list
-      << "\nAdd REGISTER_OP_CASE(op, examples, reference) to "
-         "tests/operators/<op>_test.cc; see tests/operators/harness/op_case.h.";
+      << "\nAdd one to tests/operators/cases, see case.py there, or "
+         "REGISTER_OP_CASE(op, examples, reference), see op_case.h.";
   for (const auto& [op, unused] : OpCases()) {
     EXPECT_NE(Registry::Global().FindSchema(op), nullptr)
         << "there is a case for " << op << ", but no such op";

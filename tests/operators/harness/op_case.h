@@ -11,8 +11,9 @@
 #include "sluice/framework/values/tensor.h"
 
 // What the harness (harness_test.cc) must know about an op to test all its
-// kernels: example inputs and expected outputs. Each op has a case, in its own
-// test file; a registered op without one fails the build.
+// kernels: example inputs and expected outputs. Each op has a case, most of
+// them in NumPy (tests/operators/cases); a registered op without one fails the
+// build.
 namespace sluice::testing {
 
 // A dense array of numbers that any dtype converts to. int64 values stay

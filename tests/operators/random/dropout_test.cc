@@ -1,4 +1,3 @@
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,23 +25,6 @@ TEST(Dropout, LeavesOutAboutAsManyAsAsked) {
     }
   }
   EXPECT_NEAR(left_out, 2500, 150);
-}
-
-TEST(Dropout, ProbabilitiesOf0And1) {
-  EXPECT_EQ(Dropout({1, 2}, {{"dropout_prob", 0.0}}),
-            (std::vector<float>{1, 2}));
-  EXPECT_EQ(Dropout({1, 2}, {{"dropout_prob", 1.0}}),
-            (std::vector<float>{0, 0}));
-}
-
-TEST(Dropout, KeepsAllWhenTesting) {
-  EXPECT_EQ(Dropout({1, 2}, {{"is_test", true}, {"dropout_prob", 0.25}}),
-            (std::vector<float>{1, 2}));
-  EXPECT_EQ(Dropout({1, 2}, {{"is_test", true},
-                             {"dropout_prob", 0.25},
-                             {"dropout_implementation",
-                              std::string("downgrade_in_infer")}}),
-            (std::vector<float>{0.75, 1.5}));
 }
 
 }  // namespace

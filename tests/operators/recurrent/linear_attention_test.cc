@@ -28,22 +28,6 @@ Inputs Rows(const Floats& query, const Floats& key, const Floats& value) {
   return {{"Query", row(query)}, {"Key", row(key)}, {"Value", row(value)}};
 }
 
-TEST(LinearAttention, TheDeltaRuleReplacesWhatAKeyHolds) {
-  Inputs inputs = Rows({1, 1}, {1, 1}, {5, 7});
-  inputs.emplace_back("Beta", Tensor::FromVector<float>({1, 2, 1}, {1, 1}));
-  const auto out = RunOp("linear_attention", inputs, Rule("delta"));
-  EXPECT_EQ(out.at("Out").ToVector<float>(), (Floats{5, 7}));
-  EXPECT_EQ(out.at("PresentState").ToVector<float>(), (Floats{7}));
-}
-
-TEST(LinearAttention, TheLinearRuleAddsToThePast) {
-  Inputs inputs = Rows({1, 2}, {1, 1}, {5, 7});
-  inputs.emplace_back("PastState",
-                      Tensor::FromVector<float>({1, 1, 1, 1}, {100}));
-  const auto out = RunOp("linear_attention", inputs, Rule("linear"));
-  EXPECT_EQ(out.at("Out").ToVector<float>(), (Floats{105, 224}));
-}
-
 void ExpectRefused(const char* id,
                    std::initializer_list<std::string_view> words,
                    const AttributeMap& attributes,

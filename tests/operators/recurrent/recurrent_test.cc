@@ -1,5 +1,3 @@
-#include <cmath>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +18,6 @@ using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
 
-const Names kVariants = {"plain", "blocked"};
-
 Tensor Full(const DDim& dims, float value) {
   return Tensor::FromVector<float>(
       dims, Floats(static_cast<size_t>(dims.numel()), value));
@@ -31,107 +27,9 @@ Tensor Lens(const std::vector<int32_t>& lens) {
   return Tensor::FromVector<int32_t>({static_cast<int64_t>(lens.size())}, lens);
 }
 
-// Sums: h = x + h.
-const AttributeMap kSum = {{"activations", Names{"affine"}}};
-
-// One input and one unit, whose weights are 1.
-Inputs Sums(const Tensor& x) {
-  return {{"X", x}, {"W", Full({1, 1, 1}, 1)}, {"R", Full({1, 1, 1}, 1)}};
-}
-
-std::map<std::string, Tensor> RunVariant(const std::string& op,
-                                         const Inputs& inputs,
-                                         const AttributeMap& attributes,
-                                         const std::string& variant) {
-  RunOpOptions options;
-  options.outputs = {"Y", "LastH"};
-  options.hint = op + ": require variant=" + variant;
-  return RunOp(op, inputs, attributes, options);
-}
-
-TEST(Recurrent, StepsPastTheEndOfARowGiveZeroAndKeepItsState) {
-  const Tensor x =
-      Tensor::FromVector<float>({3, 3, 1}, {1, 10, 5, 2, 20, 6, 3, 30, 7});
-  Inputs inputs = Sums(x);
-  inputs.emplace_back("SequenceLens", Lens({3, 1, 0}));
-  inputs.emplace_back("InitialH",
-                      Tensor::FromVector<float>({1, 3, 1}, {100, 200, 300}));
-  for (const std::string& variant : kVariants) {
-    auto out = RunVariant("simple_rnn", inputs, kSum, variant);
-    EXPECT_EQ(out["Y"].ToVector<float>(),
-              (Floats{101, 210, 0, 103, 0, 0, 106, 0, 0}));
-    EXPECT_EQ(out["LastH"].ToVector<float>(), (Floats{106, 210, 300}));
-  }
-}
-
-TEST(Recurrent, ReverseStartsAtTheEndOfEachRow) {
-  Inputs inputs =
-      Sums(Tensor::FromVector<float>({3, 2, 1}, {1, 10, 2, 20, 3, 30}));
-  inputs.emplace_back("SequenceLens", Lens({3, 2}));
-  AttributeMap attributes = kSum;
-  attributes["direction"] = std::string("reverse");
-  for (const std::string& variant : kVariants) {
-    auto out = RunVariant("simple_rnn", inputs, attributes, variant);
-    EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{6, 30, 5, 20, 3, 0}));
-    EXPECT_EQ(out["LastH"].ToVector<float>(), (Floats{6, 30}));
-  }
-}
-
-TEST(Recurrent, ANaNStaysInItsRowAndPastTheEndIsNotSeen) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  Inputs inputs =
-      Sums(Tensor::FromVector<float>({2, 3, 1}, {1, nan, 2, 3, 4, nan}));
-  inputs.emplace_back("SequenceLens", Lens({2, 2, 1}));
-  for (const std::string& variant : kVariants) {
-    const Floats last =
-        RunVariant("simple_rnn", inputs, {{"clip", 2.0}}, variant)["LastH"]
-            .ToVector<float>();
-    EXPECT_FALSE(std::isnan(last[0]));
-    EXPECT_TRUE(std::isnan(last[1]));
-    EXPECT_FLOAT_EQ(last[2], std::tanh(2.0F));
-  }
-}
-
 Tensor Offsets(const std::vector<int64_t>& offsets) {
   return Tensor::FromVector<int64_t>({static_cast<int64_t>(offsets.size())},
                                      offsets);
-}
-
-TEST(Recurrent, RaggedRowsAreSequencesAndTheirPaddingIsNotRead) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  Inputs inputs =
-      Sums(Tensor::FromVector<float>({5, 1}, {1, 10, 20, nan, nan}));
-  inputs.emplace_back("Offsets", Offsets({0, 1, 1, 3}));
-  inputs.emplace_back("InitialH",
-                      Tensor::FromVector<float>({1, 3, 1}, {100, 200, 300}));
-  for (const std::string& variant : kVariants) {
-    auto out = RunVariant("simple_rnn", inputs, kSum, variant);
-    EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{101, 310, 330, 330, 330}));
-    EXPECT_EQ(out["LastH"].ToVector<float>(), (Floats{101, 200, 330}));
-    AttributeMap reverse = kSum;
-    reverse["direction"] = std::string("reverse");
-    out = RunVariant("simple_rnn", inputs, reverse, variant);
-    EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{101, 330, 320, 320, 320}));
-  }
-}
-
-TEST(Recurrent, PaddingOfRaggedRowsHasNoGradient) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  Inputs inputs = Sums(Tensor::FromVector<float>({4, 1}, {1, 10, nan, nan}));
-  inputs.emplace_back("Offsets", Offsets({0, 2}));
-  inputs.emplace_back("Y", Tensor::FromVector<float>({4, 1, 1}, {1, 11, 0, 0}));
-  inputs.emplace_back("Y@GRAD",
-                      Tensor::FromVector<float>({4, 1, 1}, {1, 1, nan, nan}));
-  for (const std::string& variant : kVariants) {
-    RunOpOptions options;
-    options.outputs = {"X@GRAD", "W@GRAD", "R@GRAD", "Bias@GRAD"};
-    options.hint = "simple_rnn_grad: require variant=" + variant;
-    auto out = RunOp("simple_rnn_grad", inputs, kSum, options);
-    EXPECT_EQ(out["X@GRAD"].ToVector<float>(), (Floats{2, 1, 0, 0}));
-    EXPECT_EQ(out["W@GRAD"].ToVector<float>(), (Floats{12}));
-    EXPECT_EQ(out["R@GRAD"].ToVector<float>(), (Floats{1}));
-    EXPECT_EQ(out["Bias@GRAD"].ToVector<float>(), (Floats{3, 3}));
-  }
 }
 
 TEST(Recurrent, InfersUnknownSizesFromTheWeights) {

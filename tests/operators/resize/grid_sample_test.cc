@@ -1,4 +1,3 @@
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -6,49 +5,12 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/run/run_op.h"
-
 namespace sluice {
 namespace {
 
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-using Floats = std::vector<float>;
-
-// Samples 10, 20, 40, 80 at `positions`.
-Floats Sample(const Floats& positions,
-              const char* mode,
-              const char* padding,
-              bool align_corners) {
-  Floats grid;
-  for (const float x : positions) {
-    grid.insert(grid.end(), {x, 0});
-  }
-  const auto count = static_cast<int64_t>(positions.size());
-  return RunOp(
-             "grid_sample",
-             {{"X", Tensor::FromVector<float>({1, 1, 1, 4}, {10, 20, 40, 80})},
-              {"Grid", Tensor::FromVector({1, 1, count, 2}, grid)}},
-             {{"mode", std::string(mode)},
-              {"padding_mode", std::string(padding)},
-              {"align_corners", align_corners}})["Out"]
-      .ToVector<float>();
-}
-
-TEST(GridSample, PositionsMayBeAnything) {
-  const float infinity = HUGE_VALF;
-  const Floats positions = {std::nanf(""), infinity, -infinity, 3e38F};
-  for (const char* mode : {"linear", "nearest", "cubic"}) {
-    const Floats zeros = Sample(positions, mode, "zeros", false);
-    EXPECT_TRUE(std::isnan(zeros[0]));
-    EXPECT_EQ(Floats(zeros.begin() + 1, zeros.end()), (Floats{0, 0, 0}));
-    const Floats border = Sample(positions, mode, "border", false);
-    EXPECT_TRUE(std::isnan(border[0]));
-    EXPECT_EQ(Floats(border.begin() + 1, border.end()), (Floats{80, 10, 80}));
-    EXPECT_TRUE(std::isnan(Sample(positions, mode, "reflection", false)[1]));
-  }
-}
 
 TEST(GridSample, RefusesShapesThatDoNotFit) {
   const auto refused = [](const std::string& id, const DDim& x,

@@ -74,34 +74,6 @@ TEST(Resize, KeepsNaNAndInfinityWhereTheyAre) {
   }
 }
 
-TEST(Resize, TakesSizesAndScalesTogether) {
-  // Element j is at j / 2 for any size.
-  EXPECT_EQ(
-      Resized({1, 2, 3}, {{"sizes", Ints{4}},
-                          {"scales", Doubles{2}},
-                          {"coordinate_transformation_mode", "asymmetric"},
-                          {"nearest_mode", "floor"}}),
-      (Doubles{1, 1, 2, 2}));
-  // Far outside of X the nearest element counts, and no sum of weights is 0.
-  EXPECT_EQ(Resized({1, 2}, {{"sizes", Ints{9}},
-                             {"scales", Doubles{1e-300}},
-                             {"mode", "cubic"},
-                             {"exclude_outside", true}})[8],
-            2);
-}
-
-TEST(Resize, TakesSizesFromATensor) {
-  const Tensor x = Tensor::FromVector<float>({2}, {1, 2});
-  const Tensor sizes = Tensor::FromVector<int64_t>({1}, {4});
-  EXPECT_EQ(
-      RunOp("resize", {{"X", x}, {"Sizes", sizes}})["Out"].ToVector<float>(),
-      (std::vector<float>{1, 1, 2, 2}));
-  const Tensor scales = Tensor::FromVector<float>({1}, {1.5F});
-  EXPECT_EQ(
-      RunOp("resize", {{"X", x}, {"Scales", scales}})["Out"].ToVector<float>(),
-      (std::vector<float>{1, 1, 2}));
-}
-
 TEST(Resize, RefusesDimsWhoseTablesWouldFillTheMemory) {
   const Tensor x = Tensor::FromVector<float>({1}, {1});
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
@@ -157,20 +129,6 @@ TEST(ResizeShape, RefusesSizesThatCannotBe) {
           {{"sizes", Ints{3}}});
   Refuses("resize.entries", {"scales 3"}, {2, 3},
           {{"sizes", Ints{3, 4}}, {"scales", Doubles{1, 2, 3}}});
-}
-
-TEST(Resize, AFilterAgainstAliasingReadsAllElements) {
-  AttributeMap attributes = {
-      {"sizes", Ints{2}}, {"mode", "linear"}, {"antialias", true}};
-  // Weights 1, 3, 3 and 1, without that of the element outside of X.
-  attributes["exclude_outside"] = true;
-  const Doubles out = Resized({0, 8, 16, 24}, attributes);
-  EXPECT_NEAR(out[0], (3 * 8 + 1 * 16) / 7.0, 1e-12);
-  EXPECT_NEAR(out[1], (1 * 8 + 3 * 16 + 3 * 24) / 7.0, 1e-12);
-  // A scale that no element of Out uses takes no time.
-  attributes["sizes"] = Ints{1};
-  attributes["scales"] = Doubles{1e-300};
-  EXPECT_NEAR(Resized(Doubles(4000, 3), attributes)[0], 3, 1e-12);
 }
 
 TEST(ResizeShape, RefusesPartsThatCannotBe) {

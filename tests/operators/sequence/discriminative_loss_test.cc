@@ -33,15 +33,6 @@ Inputs Row(const Doubles& pixels, const std::vector<int64_t>& ends) {
           {"Mask", Tensor::FromVector<int64_t>({1, masks, 1, 2}, runs)}};
 }
 
-// Enables only one of the terms.
-AttributeMap Only(const char* weight) {
-  AttributeMap attributes = {{"variance_weight", 0.0},
-                             {"distance_weight", 0.0},
-                             {"regularization_weight", 0.0}};
-  attributes[weight] = 1.0;
-  return attributes;
-}
-
 double RowLoss(const Doubles& pixels,
                const std::vector<int64_t>& ends,
                const AttributeMap& attributes) {
@@ -56,29 +47,6 @@ Doubles RowGrad(const Doubles& pixels,
   inputs.emplace_back("Loss@GRAD", Tensor::FromVector<double>({1}, {1}));
   return RunOp("discriminative_loss_grad", inputs, attributes)["Embedding@GRAD"]
       .ToVector<double>();
-}
-
-TEST(DiscriminativeLoss, HasNoLossWithoutMasks) {
-  EXPECT_EQ(RowLoss({1, 2}, {}, {}), 0);
-  EXPECT_EQ(RowLoss({1, 2}, {0, 0}, {}), 0);
-  EXPECT_EQ(RowGrad({1, 2}, {0, 0}, {}), (Doubles{0, 0}));
-}
-
-TEST(DiscriminativeLossGrad, IsZeroForNormsOfZero) {
-  // Equal means, at 0, and pixels that are their means.
-  AttributeMap all;
-  all["delta_v"] = 0.0;
-  EXPECT_EQ(RowGrad({0, 0, 0}, {1, 3}, all), (Doubles{0, 0, 0}));
-}
-
-TEST(DiscriminativeLoss, DoesNotLoseDigitsFarFromZero) {
-  // In float, the mean of squares minus the square of the mean would be 0.
-  const Tensor x = Tensor::FromVector<float>({1, 1, 2, 1}, {9999, 10001});
-  const Tensor mask = Tensor::FromVector<int32_t>({1, 1, 1, 2}, {0, 2});
-  EXPECT_EQ(RunOp("discriminative_loss", {{"Embedding", x}, {"Mask", mask}},
-                  Only("variance_weight"))["Loss"]
-                .ToVector<float>()[0],
-            0.25F);
 }
 
 TEST(DiscriminativeLoss, KeepsNaNOfMasksAndNoOther) {

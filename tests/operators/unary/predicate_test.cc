@@ -16,53 +16,6 @@
 namespace sluice {
 namespace {
 
-template <typename R, typename T>
-std::vector<R> Apply(const std::string& op, const std::vector<T>& x) {
-  const DDim dims({static_cast<int64_t>(x.size())});
-  const Tensor out = RunOp(op, {{"X", Tensor::FromVector(dims, x)}})["Out"];
-  EXPECT_EQ(out.dtype(), kDTypeOf<R>);
-  return out.ToVector<R>();
-}
-
-using Bools = std::vector<bool>;
-
-template <typename T>
-void ExpectFloatsAreTold() {
-  using Limits = std::numeric_limits<T>;
-  const std::vector<T> x = {0,
-                            -Limits::max(),
-                            Limits::denorm_min(),
-                            Limits::infinity(),
-                            -Limits::infinity(),
-                            Limits::quiet_NaN(),
-                            -Limits::quiet_NaN()};
-  EXPECT_EQ((Apply<bool>("isnan", x)), (Bools{0, 0, 0, 0, 0, 1, 1}));
-  EXPECT_EQ((Apply<bool>("isinf", x)), (Bools{0, 0, 0, 1, 1, 0, 0}));
-  EXPECT_EQ((Apply<bool>("isfinite", x)), (Bools{1, 1, 1, 0, 0, 0, 0}));
-}
-
-TEST(Predicate, TellsFloatsApart) {
-  ExpectFloatsAreTold<float>();
-  ExpectFloatsAreTold<double>();
-}
-
-TEST(Predicate, TellsHalvesApart) {
-  // The largest number, infinity and NaN.
-  const std::vector<float16> x = {{0x7BFF}, {0xFC00}, {0x7E00}};
-  EXPECT_EQ((Apply<bool>("isfinite", x)), (Bools{1, 0, 0}));
-  EXPECT_EQ((Apply<bool>("isinf", x)), (Bools{0, 1, 0}));
-  const std::vector<bfloat16> y = {{0x7F7F}, {0x7F80}, {0x7FC0}};
-  EXPECT_EQ((Apply<bool>("isnan", y)), (Bools{0, 0, 1}));
-}
-
-TEST(Predicate, TurnsBoolsAndBitsRound) {
-  EXPECT_EQ((Apply<bool>("logical_not", Bools{0, 1})), (Bools{1, 0}));
-  EXPECT_EQ((Apply<uint8_t>("bitwise_not", std::vector<uint8_t>{0, 0b1100})),
-            (std::vector<uint8_t>{255, 0b11110011}));
-  EXPECT_EQ((Apply<int64_t>("bitwise_not", std::vector<int64_t>{0, -8})),
-            (std::vector<int64_t>{-1, 7}));
-}
-
 // A new row is sufficient for a complete op.
 TEST(Predicate, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
