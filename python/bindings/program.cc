@@ -256,6 +256,12 @@ void BecomeCopy(Program& self, const Program& other) {
   self = Program(other);
 }
 
+void BecomePruned(Program& self,
+                  const Program& other,
+                  const std::vector<std::string>& fetches) {
+  self = Prune(other, fetches);
+}
+
 std::string TextOf(const Program& self, bool all) {
   return all ? ToString(self) : BriefText(self);
 }
@@ -321,11 +327,7 @@ void BindPrograms(nb::module_& m) {
            [](Program& self, const Program& other) {
              self = other.CloneForTest();
            })
-      .def("_become_pruned",
-           [](Program& self, const Program& other,
-              const std::vector<std::string>& fetches) {
-             self = Prune(other, fetches);
-           })
+      .def("_become_pruned", &BecomePruned)
       .def("_become_copy_of", &BecomeCopy)
       .def("_parse", &Parse)
       .def("_serialize", &Serialize)

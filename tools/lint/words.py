@@ -18,7 +18,7 @@ C_SOURCE = (
     rf'|(?P<text>R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|{DOUBLE}'
     rf"|(?<![0-9A-Fa-f]){SINGLE})"
 )
-DOCSTRING = r'(?:(?<=:\n)|\A(?:#[^\n]*\n)*) *r?""".*?"""'
+DOCSTRING = r'(?::(?: *#[^\n]*)?\n|\A(?:#[^\n]*\n)*) *r?""".*?"""'
 PYTHON = (
     rf'{DOCSTRING}|#[^\n]*|(?P<text>""".*?"""|' + r"'''.*?'''"
     rf"|{DOUBLE}|{SINGLE})"

@@ -504,17 +504,10 @@ def beam_search_decode(op, ids, scores, beam_size: int, end_id: int, name=None):
 
 @FluidOp("print", defaults={"message": "", "print_phase": "BOTH"}, input="In")
 def Print(
-    op,
-    input,
-    first_n=-1,
-    message: str | None = None,
-    summarize=20,
-    print_tensor_name=True,
-    print_tensor_type=True,
-    print_tensor_shape=True,
-    print_tensor_lod=True,
-    print_phase="both",
-):
+    op, input, first_n=-1, message: str | None = None, summarize=20,
+    print_tensor_name=True, print_tensor_type=True, print_tensor_shape=True,
+    print_tensor_lod=True, print_phase="both",
+):  # fmt: skip
     """The variable, which runs print; also for those who read the input."""
     (name,) = op.inputs["In"]
     if print_tensor_name:

@@ -52,18 +52,9 @@ def hierarchical_sigmoid(
 
 @row("nce", outputs="Cost")
 def nce(
-    op,
-    Input,
-    Label,
-    Weight,
-    Bias=None,
-    SampleWeight=None,
-    CustomDistProbs=None,
-    *,
-    num_total_classes,
-    num_neg_samples=10,
-    sampler=0,
-):
+    op, Input, Label, Weight, Bias=None, SampleWeight=None,
+    CustomDistProbs=None, *, num_total_classes, num_neg_samples=10, sampler=0,
+):  # fmt: skip
     """Noise-contrastive estimation; all rows share the drawn classes."""
     count, chances = num_total_classes, CustomDistProbs
     limits = {"min": 0.0, "max": 1.0, "seed": op.given.get("seed", 0)}
@@ -117,23 +108,11 @@ def spectral_norm(op, Weight, U, V, *, dim=0, power_iters=1, eps=1e-12):
 
 @row("lstmp", outputs="Projection Cell")
 def lstmp(
-    op,
-    Input,
-    Weight,
-    ProjWeight,
-    Bias,
-    H0=None,
-    C0=None,
-    *,
-    use_peepholes=True,
-    is_reverse=False,
-    cell_clip=0.0,
-    proj_clip=0.0,
-    gate_activation="sigmoid",
-    cell_activation="tanh",
-    candidate_activation="tanh",
-    proj_activation="tanh",
-):
+    op, Input, Weight, ProjWeight, Bias, H0=None, C0=None, *,
+    use_peepholes=True, is_reverse=False, cell_clip=0.0, proj_clip=0.0,
+    gate_activation="sigmoid", cell_activation="tanh",
+    candidate_activation="tanh", proj_activation="tanh",
+):  # fmt: skip
     """Long short-term memory with projected states. As in Fluid, the activation
     of the projections is that of the cells, unless it is the identity.
     """
@@ -149,14 +128,9 @@ def lstmp(
 
 @row("ctc_align", outputs="Output OutputLength")
 def ctc_align(
-    op,
-    Input,
-    InputLength=None,
-    *,
-    blank=0,
-    merge_repeated=True,
+    op, Input, InputLength=None, *, blank=0, merge_repeated=True,
     padding_value=0,
-):
+):  # fmt: skip
     """Each sequence without repetitions and blanks, moved to its beginning."""
     ragged = Input.lod_level
     x, length = op.dense(Input) if ragged else (Input, InputLength)

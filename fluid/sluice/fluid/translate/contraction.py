@@ -14,15 +14,9 @@ from .table import Op, row
 
 @row("fc")
 def fc(
-    op,
-    Input,
-    W,
-    Bias=None,
-    *,
-    in_num_col_dims=1,
-    activation_type="",
+    op, Input, W, Bias=None, *, in_num_col_dims=1, activation_type="",
     padding_weights=False,
-):
+):  # fmt: skip
     """mul, plus a bias, and an activation."""
     if padding_weights:
         rows, columns = (op.size(W, k) - 4 for k in range(2))
@@ -42,20 +36,10 @@ def _matmul(op: Op, X: Variable, Y: Variable, **attrs: Any) -> Variable:
 
 @FluidOp(transpose_x="transpose_X", transpose_y="transpose_Y")
 def matmul(
-    op,
-    x,
-    y,
-    transpose_x=False,
-    transpose_y=False,
-    alpha=1.0,
-    name=None,
-    *,
-    head_number=1,
-    Scale_x=1.0,
-    Scale_y=1.0,
-    Scale_out=1.0,
+    op, x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None, *,
+    head_number=1, Scale_x=1.0, Scale_y=1.0, Scale_out=1.0,
     force_fp32_output=False,
-):
+):  # fmt: skip
     """A product of matrices; with heads one for each part of X's columns. With
     oneDNN they may be int8 of some scale.
     """
@@ -139,14 +123,9 @@ def among(op: Op, ids: Variable, count: int) -> Variable:
     depth=Attribute("depth", "depth_tensor"),
 )
 def one_hot(
-    op,
-    input,
-    depth: int,
-    allow_out_of_range=False,
-    *,
-    depth_tensor: Variable | None = None,
+    op, input, depth: int, allow_out_of_range=False, *, depth_tensor=None,
     dtype=5,
-):
+):  # fmt: skip
     """1 at the place of each id; zeros for one beyond, if that is allowed, else
     an error of the run.
     """

@@ -51,18 +51,10 @@ def _late(op: Op, type: str, whole: Any, sizes: Any, **attrs: Any) -> Variable:
     value=Attribute("value", "ValueTensor"),
 )
 def fill_constant(
-    op,
-    shape: list,
-    dtype: DType,
-    value: float,
-    force_cpu=False,
-    out: Output = None,
-    *,
-    ValueTensor: Variable | None = None,
-    ShapeTensor: Variable | None = None,
-    ShapeTensorList: list[Variable] | None = None,
-    str_value="",
-):
+    op, shape: list, dtype: DType, value: float, force_cpu=False,
+    out: Output = None, *, ValueTensor=None, ShapeTensor=None,
+    ShapeTensorList: list[Variable] | None = None, str_value="",
+):  # fmt: skip
     """Full of one number."""
     number = _number(str_value, value)
     tensors = first(ShapeTensorList, ShapeTensor)
@@ -97,15 +89,9 @@ def fill(op, *, value, shape, dtype=5):
 
 @row("assign_value")
 def assign_value(
-    op,
-    *,
-    shape,
-    dtype=5,
-    fp32_values=(),
-    int32_values=(),
-    int64_values=(),
+    op, *, shape, dtype=5, fp32_values=(), int32_values=(), int64_values=(),
     bool_values=(),
-):
+):  # fmt: skip
     """These numbers."""
     whole = [*int32_values, *int64_values, *bool_values]
     attrs: dict[str, Any] = {"values": [float(v) for v in fp32_values]}
@@ -156,17 +142,9 @@ def _sized_like(
 
 @FluidOp(defaults={"dtype": 5, "value": 0.0}, input="Input")
 def fill_constant_batch_size_like(
-    op,
-    input,
-    shape: list,
-    dtype: DType,
-    value: float,
-    input_dim_idx=0,
-    output_dim_idx=0,
-    force_cpu=False,
-    *,
-    str_value="",
-):
+    op, input, shape: list, dtype: DType, value: float, input_dim_idx=0,
+    output_dim_idx=0, force_cpu=False, *, str_value="",
+):  # fmt: skip
     """Full of one number, with a size of another variable."""
     if input.lod_level and input_dim_idx == 0:  # as many as sequences
         input = op.sequence_pool(input, pooltype="FIRST")
@@ -185,19 +163,10 @@ def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
     shape=Attribute("shape", "ShapeTensor", "ShapeTensorList"),
 )
 def uniform_random(
-    op,
-    shape: list,
-    dtype="float32",
-    min=-1.0,
-    max=1.0,
-    seed=0,
-    *,
-    ShapeTensor: Variable | None = None,
-    ShapeTensorList: list[Variable] | None = None,
-    diag_num=0,
-    diag_step=0,
-    diag_val=1.0,
-):
+    op, shape: list, dtype="float32", min=-1.0, max=1.0, seed=0, *,
+    ShapeTensor=None, ShapeTensorList: list[Variable] | None = None, diag_num=0,
+    diag_step=0, diag_val=1.0,
+):  # fmt: skip
     """Drawn from [min, max)."""
     op.only(diag_num=(diag_num, 0))
     tensors = first(ShapeTensorList, ShapeTensor)
@@ -207,15 +176,9 @@ def uniform_random(
 
 @row("gaussian_random", "truncated_gaussian_random")
 def gaussian_random(
-    op,
-    ShapeTensor=None,
-    ShapeTensorList: Many = None,
-    *,
-    shape=(),
-    dtype=5,
-    mean=0.0,
-    std=1.0,
-):
+    op, ShapeTensor=None, ShapeTensorList: Many = None, *, shape=(), dtype=5,
+    mean=0.0, std=1.0,
+):  # fmt: skip
     """Drawn from a normal distribution, perhaps within two deviations."""
     tensors = first(ShapeTensorList, ShapeTensor)
     return _random(op, op.type, tensors, shape, dtype=dtype, mean=mean, std=std)
@@ -223,21 +186,9 @@ def gaussian_random(
 
 @row("uniform_random_batch_size_like", "gaussian_random_batch_size_like")
 def random_batch_size_like(
-    op,
-    Input,
-    *,
-    shape,
-    dtype=5,
-    input_dim_idx=0,
-    output_dim_idx=0,
-    min=-1.0,
-    max=1.0,
-    mean=0.0,
-    std=1.0,
-    diag_num=0,
-    diag_step=0,
-    diag_val=1.0,
-):
+    op, Input, *, shape, dtype=5, input_dim_idx=0, output_dim_idx=0, min=-1.0,
+    max=1.0, mean=0.0, std=1.0, diag_num=0, diag_step=0, diag_val=1.0,
+):  # fmt: skip
     """Drawn, with a size of another variable."""
     op.only(diag_num=(diag_num, 0))
     type = op.type.removesuffix("_batch_size_like")
@@ -251,15 +202,9 @@ def random_batch_size_like(
 
 @row("randint")
 def randint(
-    op,
-    ShapeTensor=None,
-    ShapeTensorList: Many = None,
-    *,
-    low,
-    high,
-    shape=(),
+    op, ShapeTensor=None, ShapeTensorList: Many = None, *, low, high, shape=(),
     dtype=3,
-):
+):  # fmt: skip
     """Drawn from the integers low to high - 1."""
     tensors = first(ShapeTensorList, ShapeTensor)
     for each in (low, high - 1):

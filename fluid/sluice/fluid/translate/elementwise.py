@@ -63,7 +63,7 @@ def hard_swish(op, x, threshold=6.0, scale=6.0, offset=3.0, name=None):
 
 
 @FluidOp(factor=Attribute("factor", "FactorTensor"))
-def pow(op, x, factor=1.0, name=None, *, FactorTensor: Variable | None = None):
+def pow(op, x, factor=1.0, name=None, *, FactorTensor=None):
     """x to the power of a number, or of a variable [1]."""
     if FactorTensor is None:
         FactorTensor = op.constant(factor, x.dtype)
@@ -73,16 +73,9 @@ def pow(op, x, factor=1.0, name=None, *, FactorTensor: Variable | None = None):
 
 @FluidOp(scale=Attribute("scale", "ScaleTensor"))
 def scale(
-    op,
-    x,
-    scale=1.0,
-    bias=0.0,
-    bias_after_scale=True,
-    act=None,
-    name=None,
-    *,
-    ScaleTensor: Variable | None = None,
-):
+    op, x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None, *,
+    ScaleTensor=None,
+):  # fmt: skip
     """x * scale + bias, or (x + bias) * scale."""
     if ScaleTensor is not None:
         factor = op.cast(ScaleTensor, x.dtype)

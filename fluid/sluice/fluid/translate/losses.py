@@ -26,15 +26,9 @@ def _nll(
 
 @row("softmax_with_cross_entropy", outputs="Loss Softmax")
 def softmax_with_cross_entropy(
-    op,
-    Logits,
-    Label,
-    *,
-    soft_label=False,
-    ignore_index=-100,
-    axis=-1,
+    op, Logits, Label, *, soft_label=False, ignore_index=-100, axis=-1,
     use_softmax=True,
-):
+):  # fmt: skip
     """The cross entropy of the softmax, and the softmax."""
     if not use_softmax:
         return _of_probabilities(op, Logits, Label, soft_label, ignore_index,
@@ -88,13 +82,9 @@ def cross_entropy2(op, X, Label, *, ignore_index=-100):
     outside_weight="OutsideWeight",
 )
 def smooth_l1(
-    op,
-    x,
-    y,
-    inside_weight=None,
-    outside_weight=None,
+    op, x, y, inside_weight=None, outside_weight=None,
     sigma: float | None = None,
-):
+):  # fmt: skip
     """The smooth L1 loss of each row."""
     difference = x - y
     if inside_weight is not None:
@@ -215,14 +205,9 @@ def sigmoid_focal_loss(op, x, label, fg_num, gamma=2.0, alpha=0.25):
     label_length="LabelLength",
 )
 def warpctc(
-    op,
-    input,
-    label,
-    blank=0,
-    norm_by_times=False,
-    input_length=None,
+    op, input, label, blank=0, norm_by_times=False, input_length=None,
     label_length=None,
-):
+):  # fmt: skip
     """Connectionist temporal classification, over padded or ragged steps."""
     if input.lod_level:
         input, input_length = op.dense(input)
@@ -244,16 +229,9 @@ def warpctc(
     "center_loss", outputs="Loss SampleCenterDiff CentersOut", **{"lambda": 0.1}
 )
 def center_loss(
-    op,
-    X,
-    Label,
-    Centers,
-    CenterUpdateRate,
-    *,
-    cluster_num,
-    need_update=True,
+    op, X, Label, Centers, CenterUpdateRate, *, cluster_num, need_update=True,
     **_,
-):
+):  # fmt: skip
     """Half the squared distance of each row to its label's center, and the
     centers moved towards their rows.
     """

@@ -33,16 +33,9 @@ def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
     actual_shape="Shape",
 )
 def reshape(
-    op,
-    x,
-    shape: list,
-    actual_shape=None,
-    act=None,
-    inplace=False,
-    name=None,
-    *,
-    ShapeTensor: list[Variable] | None = None,
-):
+    op, x, shape: list, actual_shape=None, act=None, inplace=False, name=None,
+    *, ShapeTensor: list[Variable] | None = None,
+):  # fmt: skip
     """0 keeps a size, and -1 is the rest."""
     tensors = first(ShapeTensor, actual_shape)
     if tensors is None:
@@ -68,14 +61,9 @@ def squeeze(op, input, axes: list[int], name=None):
 
 @FluidOp("unsqueeze2 unsqueeze", defaults={"axes": ()})
 def unsqueeze(
-    op,
-    input,
-    axes: list[int],
-    name=None,
-    *,
-    AxesTensor: Variable | None = None,
+    op, input, axes: list[int], name=None, *, AxesTensor=None,
     AxesTensorList: list[Variable] | None = None,
-):
+):  # fmt: skip
     """New dims of size 1, each into the shape that those before it left."""
     tensors = first(AxesTensor, AxesTensorList)
     if tensors is not None:
@@ -109,14 +97,7 @@ def flatten_contiguous_range(op, X, *, start_axis=1, stop_axis=1):
 
 
 @FluidOp(axis=Attribute("axis", "AxisTensor"))
-def concat(
-    op,
-    input: list[Variable],
-    axis=0,
-    name=None,
-    *,
-    AxisTensor: Variable | None = None,
-):
+def concat(op, input: list[Variable], axis=0, name=None, *, AxisTensor=None):
     """Joined along a dim."""
     if AxisTensor is not None:
         (axis,) = integers(op, "axis", AxisTensor)
@@ -130,15 +111,9 @@ def concat(
 
 @row("split")
 def split(
-    op,
-    X,
-    AxisTensor=None,
-    SectionsTensorList: Many = None,
-    *,
-    axis=0,
-    num=0,
+    op, X, AxisTensor=None, SectionsTensorList: Many = None, *, axis=0, num=0,
     sections=(),
-):
+):  # fmt: skip
     """Parts of equal sizes, or of these."""
     if AxisTensor is not None:
         (axis,) = integers(op, "axis", AxisTensor)
@@ -164,27 +139,18 @@ def stack(op, x: list[Variable], axis=0):
     ),
 )
 def expand(
-    op,
-    x,
-    expand_times: list,
-    name=None,
-    *,
-    ExpandTimes: Variable | None = None,
+    op, x, expand_times: list, name=None, *, ExpandTimes=None,
     expand_times_tensor: list[Variable] | None = None,
-):
+):  # fmt: skip
     """Each dim repeated so often."""
     return _tile(op, x, first(expand_times_tensor, ExpandTimes), expand_times)
 
 
 @row("tile")
 def tile(
-    op,
-    X,
-    RepeatTimes=None,
-    repeat_times_tensor: Many = None,
-    *,
+    op, X, RepeatTimes=None, repeat_times_tensor: Many = None, *,
     repeat_times=(),
-):
+):  # fmt: skip
     """Each dim repeated so often, missing ones of X of size 1."""
     return _tile(op, X, first(repeat_times_tensor, RepeatTimes), repeat_times)
 
@@ -254,21 +220,13 @@ def expand_as_v2(op, X, Y=None, *, target_shape=()):
     input="Input",
 )
 def slice(
-    op,
-    input,
-    axes: list[int],
-    starts: list,
-    ends: list,
-    *,
-    StartsTensor: Variable | None = None,
-    EndsTensor: Variable | None = None,
-    StridesTensor: Variable | None = None,
+    op, input, axes: list[int], starts: list, ends: list, *, StartsTensor=None,
+    EndsTensor=None, StridesTensor=None,
     StartsTensorList: list[Variable] | None = None,
     EndsTensorList: list[Variable] | None = None,
-    StridesTensorList: list[Variable] | None = None,
-    strides=(),
+    StridesTensorList: list[Variable] | None = None, strides=(),
     decrease_axis=(),
-):
+):  # fmt: skip
     """A part; ``decrease_axis`` are dims of size 1 that are dropped."""
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {"axes": list(axes)}
@@ -352,16 +310,9 @@ _MODES = {"replicate": "edge", "circular": "wrap"}
     paddings=Attribute("paddings", "Paddings"),
 )
 def pad2d(
-    op,
-    input,
-    paddings=[0, 0, 0, 0],  # noqa: B006
-    mode="constant",
-    pad_value=0.0,
-    data_format="NCHW",
-    name=None,
-    *,
-    Paddings: Variable | None = None,
-):
+    op, input, paddings=[0, 0, 0, 0], mode="constant", pad_value=0.0,  # noqa: B006
+    data_format="NCHW", name=None, *, Paddings=None,
+):  # fmt: skip
     """Top, bottom, left and right of images."""
     top, bottom, left, right = _paddings(op, Paddings, paddings)
     axes = [1, 2] if data_format == "NHWC" else [2, 3]
@@ -375,15 +326,9 @@ def _paddings(op: Op, tensor: Variable | None, values: Any) -> Sequence[int]:
 
 @row("pad3d")
 def pad3d(
-    op,
-    X,
-    Paddings=None,
-    *,
-    paddings=(0,) * 6,
-    mode="constant",
-    value=0.0,
+    op, X, Paddings=None, *, paddings=(0,) * 6, mode="constant", value=0.0,
     data_format="NCDHW",
-):
+):  # fmt: skip
     """Left, right, top, bottom, front and back."""
     paddings = _paddings(op, Paddings, paddings)
     axes = [1, 2, 3] if data_format == "NDHWC" else [2, 3, 4]
@@ -408,18 +353,10 @@ def pad_constant_like(op, x, y, pad_value=0.0, name=None):
     offsets=Attribute("offsets", "Offsets"),
 )
 def crop(
-    op,
-    x,
-    shape: list | None = None,
-    offsets: list | None = None,
-    name=None,
-    *,
-    Y: Variable | None = None,
-    Shape: Variable | None = None,
-    ShapeTensor: list[Variable] | None = None,
-    Offsets: Variable | None = None,
+    op, x, shape: list | None = None, offsets: list | None = None, name=None, *,
+    Y=None, Shape=None, ShapeTensor: list[Variable] | None = None, Offsets=None,
     OffsetsTensor: list[Variable] | None = None,
-):
+):  # fmt: skip
     """The part of a shape, or of that of Y, from offsets on."""
     if Y is not None:
         if Offsets is not None:

@@ -10,16 +10,9 @@ from .table import row
 
 @row("dropout", outputs="Out Mask")
 def dropout(
-    op,
-    X,
-    Seed=None,
-    *,
-    dropout_prob=0.5,
-    is_test=False,
-    dropout_implementation="downgrade_in_infer",
-    fix_seed=False,
-    seed=0,
-):
+    op, X, Seed=None, *, dropout_prob=0.5, is_test=False,
+    dropout_implementation="downgrade_in_infer", fix_seed=False, seed=0,
+):  # fmt: skip
     """Elements drawn and set to 0; by default the rest is not scaled in
     training, but multiplied by 1 - dropout_prob in tests.
     """
@@ -39,20 +32,9 @@ def dropout(
     outputs="Y MeanOut VarianceOut SavedMean SavedVariance",
 )
 def batch_norm(
-    op,
-    X,
-    Scale,
-    Bias,
-    Mean,
-    Variance,
-    MomentumTensor=None,
-    *,
-    momentum=0.9,
-    epsilon=1e-05,
-    is_test=False,
-    data_layout="NCHW",
-    use_global_stats=False,
-):
+    op, X, Scale, Bias, Mean, Variance, MomentumTensor=None, *, momentum=0.9,
+    epsilon=1e-05, is_test=False, data_layout="NCHW", use_global_stats=False,
+):  # fmt: skip
     """Normalized by the batch, in tests by the moving averages."""
     if MomentumTensor is not None:
         op.refuse("MomentumTensor; the momentum must be an attribute")
@@ -92,14 +74,9 @@ def lrn(
 
 @FluidOp()
 def affine_channel(
-    op,
-    x,
-    scale: Variable = None,
-    bias: Variable = None,
-    data_layout="NCHW",
-    name=None,
-    act=None,
-):
+    op, x, scale: Variable = None, bias: Variable = None, data_layout="NCHW",
+    name=None, act=None,
+):  # fmt: skip
     """A factor and a bias for each channel."""
     axis = op.rank(x) - 1 if is_last(op, data_layout) else 1
     scaled = op.elementwise_mul(x, scale, axis=axis)
@@ -119,19 +96,10 @@ def norm(op, X, *, axis, epsilon=1e-10, is_test=False):
 
 @row("data_norm", outputs="Y Means Scales")
 def data_norm(
-    op,
-    X,
-    BatchSize,
-    BatchSum,
-    BatchSquareSum,
-    *,
-    epsilon=0.0001,
-    data_layout="NCHW",
-    slot_dim=-1,
-    summary_decay_rate=0.9999999,
-    sync_stats=False,
-    enable_scale_and_shift=False,
-):
+    op, X, BatchSize, BatchSum, BatchSquareSum, *, epsilon=0.0001,
+    data_layout="NCHW", slot_dim=-1, summary_decay_rate=0.9999999,
+    sync_stats=False, enable_scale_and_shift=False,
+):  # fmt: skip
     """Normalized by sums over all that was seen."""
     op.only(slot_dim=(slot_dim, -1), sync_stats=(sync_stats, False))
     means = BatchSum / BatchSize

@@ -29,15 +29,9 @@ def _check(op: Op, scale: float, shift: float) -> None:
 
 @row("quantize", outputs="Output", bfloat16=False)
 def quantize(
-    op,
-    Input,
-    *,
-    Scale=1.0,
-    Shift=0.0,
-    is_negative_input=False,
-    output_format="NHWC",
-    **attrs,
-):
+    op, Input, *, Scale=1.0, Shift=0.0, is_negative_input=False,
+    output_format="NHWC", **attrs,
+):  # fmt: skip
     """x * scale + shift as int8, with a shift or of positive x uint8."""
     _check(op, Scale, Shift)
     if attrs["bfloat16"]:
@@ -128,16 +122,9 @@ def fake_quantize_abs_max(op, X, *, bit_length=8, quant_axis=0):
     outputs="Out OutScale OutState OutAccum",
 )
 def fake_quantize_moving_average_abs_max(
-    op,
-    X,
-    InScale=None,
-    InAccum=None,
-    InState=None,
-    *,
-    bit_length=8,
-    moving_rate=0.9,
-    is_test=False,
-):
+    op, X, InScale=None, InAccum=None, InState=None, *, bit_length=8,
+    moving_rate=0.9, is_test=False,
+):  # fmt: skip
     """By a moving average of the largest elements; the last op only adds to
     the average.
     """

@@ -19,15 +19,9 @@ from .table import Op, row
     )
 )
 def reduce(
-    op,
-    X,
-    *,
-    dim=(0,),
-    keep_dim=False,
-    reduce_all=False,
-    in_dtype=-1,
+    op, X, *, dim=(0,), keep_dim=False, reduce_all=False, in_dtype=-1,
     out_dtype=-1,
-):
+):  # fmt: skip
     """Over these dims, by default the first one."""
     dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
     if not dims:
@@ -70,17 +64,9 @@ def clip_by_norm(op, x, max_norm: float, name=None):
 
 @FluidOp(defaults={"rtol": "1e-5", "atol": "1e-8"}, input="Input")
 def allclose(
-    op,
-    input,
-    other,
-    rtol=1e-05,
-    atol=1e-08,
-    equal_nan=False,
-    name=None,
-    *,
-    Rtol: Variable | None = None,
-    Atol: Variable | None = None,
-):
+    op, input, other, rtol=1e-05, atol=1e-08, equal_nan=False, name=None, *,
+    Rtol=None, Atol=None,
+):  # fmt: skip
     """Whether all elements are near, [1]."""
     x, y = (op.cast(each, "float64") for each in (input, other))
     near = _limit(op, Atol, atol) + _limit(op, Rtol, rtol) * abs(y)
@@ -104,15 +90,11 @@ def _limit(op: Op, tensor: Variable | None, value: Any) -> Variable:
     label="Labels",
 )
 def mean_iou(
-    op,
-    input,
-    label,
-    num_classes: int,
-    *,
+    op, input, label, num_classes: int, *,
     InWrongs: list[Variable] | None = None,
     InCorrects: list[Variable] | None = None,
     InMeanIou: list[Variable] | None = None,
-):
+):  # fmt: skip
     """The mean over the classes of the share of right pixels of all that are,
     or are said to be, of the class.
     """

@@ -18,21 +18,10 @@ _INTERPOLATIONS = [
 
 @row(*_INTERPOLATIONS)
 def interpolate(
-    op,
-    X,
-    OutSize=None,
-    SizeTensor: Many = None,
-    Scale=None,
-    *,
-    out_d=0,
-    out_h=0,
-    out_w=0,
-    scale=0.0,
-    interp_method="bilinear",
-    align_corners=True,
-    align_mode=1,
-    data_layout="NCHW",
-):
+    op, X, OutSize=None, SizeTensor: Many = None, Scale=None, *, out_d=0,
+    out_h=0, out_w=0, scale=0.0, interp_method="bilinear", align_corners=True,
+    align_mode=1, data_layout="NCHW",
+):  # fmt: skip
     """Images resized; an output of size 1 is the first pixel."""
     if X.dtype == "uint8" and not op.type.startswith("nearest"):
         out = interpolate(

@@ -63,15 +63,7 @@ def multiplex(op, inputs: list[Variable], index):
     k=Attribute("k", "K"),
 )
 def topk(
-    op,
-    input,
-    k: int,
-    name=None,
-    *,
-    K: Variable | None = None,
-    axis=-1,
-    largest=True,
-    sorted=True,
+    op, input, k: int, name=None, *, K=None, axis=-1, largest=True, sorted=True
 ):
     """The largest elements along a dim, and their places."""
     if K is not None:
@@ -102,16 +94,9 @@ def arg_max(op, X, *, axis=-1, keepdims=False, flatten=False, dtype=3):
     defaults={"dtype": 2},
 )
 def unique(
-    op,
-    x,
-    dtype="int32",
-    *,
-    axis=(),
-    is_sorted=False,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-):
+    op, x, dtype="int32", *, axis=(), is_sorted=False, return_index=False,
+    return_inverse=False, return_counts=False,
+):  # fmt: skip
     """Values in the order in which they come, or sorted, and where each
     element is.
     """

@@ -24,16 +24,9 @@ def sequence_pool(op, X, *, pooltype="AVERAGE", pad_value=0.0):
 
 @row("sequence_conv")
 def sequence_conv(
-    op,
-    X,
-    Filter,
-    PaddingData=None,
-    *,
-    contextLength,
-    contextStart=0,
-    contextStride=1,
-    paddingTrainable=False,
-):
+    op, X, Filter, PaddingData=None, *, contextLength, contextStart=0,
+    contextStride=1, paddingTrainable=False,
+):  # fmt: skip
     """Windows of rows, side by side, times the filter."""
     op.only(
         paddingTrainable=(paddingTrainable, False),
@@ -79,14 +72,9 @@ def sequence_erase(op, X, *, tokens):
     dtype="out_dtype",
 )
 def sequence_mask(
-    op,
-    x,
-    maxlen: int | None = None,
-    dtype="int64",
-    name=None,
-    *,
-    MaxLenTensor: Variable | None = None,
-):
+    op, x, maxlen: int | None = None, dtype="int64", name=None, *,
+    MaxLenTensor=None,
+):  # fmt: skip
     """1 below each length."""
     longest: Any = None if maxlen == -1 else maxlen
     if MaxLenTensor is not None:
@@ -132,17 +120,9 @@ def gru_weight(op: Op, Weight: Variable, units: int) -> list[Variable]:
 
 @row("gru", outputs="Hidden")
 def gru(
-    op,
-    Input,
-    Weight,
-    Bias=None,
-    H0=None,
-    *,
-    activation="tanh",
-    gate_activation="sigmoid",
-    is_reverse=False,
-    origin_mode=False,
-):
+    op, Input, Weight, Bias=None, H0=None, *, activation="tanh",
+    gate_activation="sigmoid", is_reverse=False, origin_mode=False,
+):  # fmt: skip
     """Gated recurrent units over products of rows."""
     units = op.size(Weight, 0)
     turned = [
@@ -168,19 +148,10 @@ def gru(
 
 @row("lstm", outputs="Hidden Cell")
 def lstm(
-    op,
-    Input,
-    Weight,
-    Bias,
-    H0=None,
-    C0=None,
-    *,
-    use_peepholes=True,
-    is_reverse=False,
-    gate_activation="sigmoid",
-    cell_activation="tanh",
+    op, Input, Weight, Bias, H0=None, C0=None, *, use_peepholes=True,
+    is_reverse=False, gate_activation="sigmoid", cell_activation="tanh",
     candidate_activation="tanh",
-):
+):  # fmt: skip
     """Long short-term memory over products of rows."""
     units = op.size(Weight, 0)
     wanted = (7 if use_peepholes else 4) * units
@@ -220,16 +191,9 @@ def _activate(op: Op, kind: Any, x: Variable) -> Variable:
 
 @row("gru_unit", outputs="Hidden Gate ResetHiddenPrev")
 def gru_unit(
-    op,
-    Input,
-    HiddenPrev,
-    Weight,
-    Bias=None,
-    *,
-    activation=2,
-    gate_activation=1,
-    origin_mode=False,
-):
+    op, Input, HiddenPrev, Weight, Bias=None, *, activation=2,
+    gate_activation=1, origin_mode=False,
+):  # fmt: skip
     """One step of gated recurrent units."""
     units = op.size(HiddenPrev, 1)
     x = Input if Bias is None else Input + Bias
@@ -305,20 +269,10 @@ _CELLS = {
 
 @row("rnn", outputs="Out State")
 def rnn(
-    op,
-    Input,
-    PreState: Many,
-    WeightList: Many,
-    SequenceLength=None,
-    *,
-    mode,
-    num_layers=1,
-    is_bidirec=False,
-    dropout_prob=0.0,
-    is_test=False,
-    hidden_size=None,
-    input_size=None,
-):
+    op, Input, PreState: Many, WeightList: Many, SequenceLength=None, *, mode,
+    num_layers=1, is_bidirec=False, dropout_prob=0.0, is_test=False,
+    hidden_size=None, input_size=None,
+):  # fmt: skip
     """Recurrent layers of PaddlePaddle 2 over [steps, batch, inputs]. The list
     has, layer by layer, for each direction the weights of the inputs and of the
     states, and then so the biases.

@@ -97,26 +97,12 @@ _SCALES = {
 @row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output", **_SCALES)
 @_by_float32
 def conv(
-    op,
-    Input,
-    Filter,
-    Bias=None,
-    ResidualData=None,
-    *,
-    strides=None,
-    paddings=None,
-    padding_algorithm="EXPLICIT",
-    dilations=None,
-    groups=1,
-    data_format="NCHW",
-    fuse_relu=False,
-    fuse_residual_connection=False,
-    fuse_activation="",
-    fuse_alpha=0.0,
-    fuse_beta=0.0,
-    fuse_relu_before_depthwise_conv=False,
-    **scales,
-):
+    op, Input, Filter, Bias=None, ResidualData=None, *, strides=None,
+    paddings=None, padding_algorithm="EXPLICIT", dilations=None, groups=1,
+    data_format="NCHW", fuse_relu=False, fuse_residual_connection=False,
+    fuse_activation="", fuse_alpha=0.0, fuse_beta=0.0,
+    fuse_relu_before_depthwise_conv=False, **scales,
+):  # fmt: skip
     """A cross-correlation, perhaps with a bias, a sum and an activation."""
     if Input.dtype in ("int8", "uint8"):
         return _int8_conv(op, Input, Filter, Bias, ResidualData, scales)
@@ -202,21 +188,10 @@ def _int8_conv(
 )
 @_by_float32
 def conv_transpose(
-    op,
-    Input,
-    Filter,
-    Bias=None,
-    *,
-    strides=None,
-    paddings=None,
-    padding_algorithm="EXPLICIT",
-    dilations=None,
-    output_size=(),
-    output_padding=(),
-    groups=1,
-    data_format="NCHW",
-    fuse_relu=False,
-):
+    op, Input, Filter, Bias=None, *, strides=None, paddings=None,
+    padding_algorithm="EXPLICIT", dilations=None, output_size=(),
+    output_padding=(), groups=1, data_format="NCHW", fuse_relu=False,
+):  # fmt: skip
     """The gradient of a convolution by its input, as an op."""
     last = is_last(op, data_format)
     attrs, kernel, sizes = _geometry(
@@ -254,20 +229,10 @@ def _pool_all(op, X, pooling_type, rank, last):
 @row("pool2d", "pool3d")
 @_by_float32
 def pool(
-    op,
-    X,
-    *,
-    pooling_type,
-    ksize,
-    strides=None,
-    paddings=None,
-    padding_algorithm="EXPLICIT",
-    global_pooling=False,
-    adaptive=False,
-    exclusive=True,
-    ceil_mode=False,
-    data_format="NCHW",
-):
+    op, X, *, pooling_type, ksize, strides=None, paddings=None,
+    padding_algorithm="EXPLICIT", global_pooling=False, adaptive=False,
+    exclusive=True, ceil_mode=False, data_format="NCHW",
+):  # fmt: skip
     """The largest or the mean of each window."""
     rank = op.rank(X) - 2
     last = is_last(op, data_format)
@@ -346,15 +311,9 @@ def adaptive_pool(
 
 @row("max_pool2d_with_index", "max_pool3d_with_index", outputs="Out Mask")
 def max_pool_with_index(
-    op,
-    X,
-    *,
-    ksize,
-    strides=None,
-    paddings=None,
-    global_pooling=False,
+    op, X, *, ksize, strides=None, paddings=None, global_pooling=False,
     adaptive=False,
-):
+):  # fmt: skip
     """The largest of each window, and its place in the image."""
     rank = op.rank(X) - 2
     sizes = [op.size(X, 2 + k) for k in range(rank)]
@@ -423,15 +382,9 @@ def temporal_shift(
     input_image_size="Y",
 )
 def im2sequence(
-    op,
-    input,
-    filter_size: Pair = 1,
-    stride: Pair = 1,
-    padding: Quad = 0,
-    input_image_size=None,
-    out_stride: Pair = 1,
-    name=None,
-):
+    op, input, filter_size: Pair = 1, stride: Pair = 1, padding: Quad = 0,
+    input_image_size=None, out_stride: Pair = 1, name=None,
+):  # fmt: skip
     """Each image as a sequence of windows."""
     if input_image_size is not None:
         op.refuse("input Y: images of different sizes in one batch")
