@@ -17,11 +17,8 @@ void AssignSchema(OpSchema& op) {
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "The same elements.");
-  op.InferShape(SameShape)
-      .Elementwise()
-      .Gradient(AssignGradient)
-      .Alias("Out", "X")
-      .Onnx({"Identity", {}});
+  op.InferShape(SameShape).Elementwise().Gradient(AssignGradient);
+  op.Alias("Out", "X").Onnx({"Identity", {}});
 }
 
 class AssignKernel final : public CopyKernel<0> {

@@ -76,9 +76,8 @@ void ConcatSchema(OpSchema& op) {
   AxisAttribute(op);
   op.InferShape(OutShape<JoinedDims>)
       .Gradient(ConcatGradient)
-      .Alias("Out", "X")
-      .Onnx({"Concat", {}});
-  op.Serves(OpRole::kJoin);
+      .Alias("Out", "X");
+  op.Serves(OpRole::kJoin).Onnx({"Concat", {}});
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 

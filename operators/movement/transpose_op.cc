@@ -49,12 +49,11 @@ void TransposeSchema(OpSchema& op) {
   op.Output("Out", "T", "The same elements, dims permuted.");
   op.Attr<Ints>("axis", "The dims of X in their new order, each once.");
   op.InferShape(TransposeShape).Gradient(TransposeGradient);
-  op.Onnx({"Transpose", {{"perm", "axis"}}});
   op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim&) {
     const auto& axis = std::get<Ints>(op.attributes.at("axis"));
     return !axis.empty() && axis[0] == 0;
   });
-  op.Permutes("axis");
+  op.Permutes("axis").Onnx({"Transpose", {{"perm", "axis"}}});
 }
 
 class TransposeKernel final : public OpKernel {
