@@ -2,10 +2,7 @@
 
 #include <limits>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/platform/text.h"
-#include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
 
@@ -64,22 +61,30 @@ std::string ToText(nb::handle value, std::string_view what) {
   return {data, static_cast<size_t>(size)};
 }
 
-int ToInt(IntArg number, std::string_view what) {
-  nb::object index;
-  if (!nb::isinstance<nb::bool_>(number.value)) {
-    index = nb::steal(PyNumber_Index(number.value.ptr()));
+std::vector<std::string> ToNames(nb::handle names, std::string_view what) {
+  std::vector<std::string> result;
+  for (nb::handle name : names) {
+    result.push_back(ToText(name, what));
   }
-  long value = 0;
+  return result;
+}
+
+int ToInt(nb::handle value, std::string_view what) {
+  nb::object index;
+  if (!nb::isinstance<nb::bool_>(value)) {
+    index = nb::steal(PyNumber_Index(value.ptr()));
+  }
+  long number = 0;
   int overflow = 1;
   if (index.is_valid()) {
-    value = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
+    number = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
   }
   PyErr_Clear();
-  if (overflow != 0 || value < std::numeric_limits<int>::min() ||
-      value > std::numeric_limits<int>::max()) {
-    RaiseArgument(what, "an integer of at most 32 bits", number.value);
+  if (overflow != 0 || number < std::numeric_limits<int>::min() ||
+      number > std::numeric_limits<int>::max()) {
+    RaiseArgument(what, "an integer of at most 32 bits", value);
   }
-  return static_cast<int>(value);
+  return static_cast<int>(number);
 }
 
 std::string ToPath(nb::handle value) {

@@ -1,9 +1,6 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/op/registry.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"

@@ -1,9 +1,18 @@
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/program/program.h"
@@ -18,10 +27,12 @@
 
 // The extension sluice._core: conversions. It has one Bind function a file, and
 // conversions that several files and the extension sluice._lab share
-// (SLUICE_API). All functions need the GIL.
+// (SLUICE_API). All sources include this header and thereby the same casters.
+// All functions need the GIL.
 namespace sluice::python {
 
 namespace nb = nanobind;
+using nb::literals::operator""_a;
 
 void BindErrors(nb::module_& m);
 void BindDTypes(nb::module_& m);
@@ -84,3 +95,34 @@ SLUICE_API Program& ToProgram(nb::handle value, std::string_view what);
 SLUICE_API Scope& ToScope(nb::handle value, std::string_view what);
 
 }  // namespace sluice::python
+
+namespace nanobind::detail {
+
+// Results of bound functions that ToPython converts; signatures show `object`.
+template <typename T>
+struct result_caster {
+  static constexpr auto Name = const_name("object");
+
+  // Null with Python's error if it cannot be converted, like nanobind's own.
+  static handle from_cpp(const T& value, rv_policy, cleanup_list*) noexcept {
+    try {
+      return sluice::python::ToPython(value).release();
+    } catch (python_error& error) {
+      error.restore();
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return {};
+  }
+};
+
+template <>
+struct type_caster<sluice::DType> : result_caster<sluice::DType> {};
+template <>
+struct type_caster<sluice::DDim> : result_caster<sluice::DDim> {};
+template <>
+struct type_caster<sluice::PlaceKey> : result_caster<sluice::PlaceKey> {};
+template <>
+struct type_caster<sluice::Attribute> : result_caster<sluice::Attribute> {};
+
+}  // namespace nanobind::detail

@@ -2,9 +2,6 @@
 #include <optional>
 #include <string>
 
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
-
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device.h"
@@ -13,7 +10,7 @@
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
@@ -32,25 +29,18 @@ nb::list Modules() {
 }
 
 nb::dict Config() {
-  nb::list places;
-  for (const PlaceKey place : DeviceManager::Instance().Places()) {
-    places.append(ToString(place));
-  }
-  nb::list folders;
-  for (const std::string& folder : PluginFolders()) {
-    folders.append(folder);
-  }
-  nb::dict result;
-  result["version"] = SLUICE_PYTHON_VERSION;
-  result["compiler"] = SLUICE_PYTHON_COMPILER;
-  result["cuda"] = SLUICE_PYTHON_CUDA;
-  result["modules"] = Modules();
-  result["cpu"] = CpuName();
-  result["instruction_set"] = std::string(CpuInstructionSet());
-  result["threads"] = NumThreads();
-  result["places"] = places;
-  result["plugin_folders"] = folders;
-  return result;
+  const auto text = [](PlaceKey place) { return ToString(place); };
+  return DictOf({
+      {"version", SLUICE_PYTHON_VERSION},
+      {"compiler", SLUICE_PYTHON_COMPILER},
+      {"cuda", SLUICE_PYTHON_CUDA},
+      {"modules", Modules()},
+      {"cpu", CpuName()},
+      {"instruction_set", CpuInstructionSet()},
+      {"threads", NumThreads()},
+      {"places", ToList(DeviceManager::Instance().Places(), text)},
+      {"plugin_folders", PluginFolders()},
+  });
 }
 
 // `with _ThreadCount(n):` sets the number of threads for runs of this Python
@@ -73,15 +63,11 @@ class ThreadCount {
 void BindBuild(nb::module_& m) {
   m.attr("__version__") = SLUICE_PYTHON_VERSION;
   m.def("_config", &Config);
-  m.def(
-      "_shown", [](nb::handle value) { return Shown(value); },
-      nb::arg("value").none());
+  m.def("_shown", &Shown, "value"_a.none());
   m.def(
       "set_num_threads",
-      [](IntArg count) {
-        SetNumThreads(ToInt(count, "set_num_threads: count"));
-      },
-      nb::arg("count").none(),
+      [](GivenInt<"set_num_threads: count"> count) { SetNumThreads(count); },
+      "count"_a.none(),
       "Threads of programs that are prepared from now on; 0 means all CPUs.");
   m.def("counters", &Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");

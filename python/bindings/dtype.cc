@@ -1,8 +1,6 @@
 #include <array>
 #include <string>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/platform/number_format.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -87,7 +85,7 @@ void BindDTypes(nb::module_& m) {
           [](PyDType* self, nb::handle value) {
             new (self) PyDType{ToDType(value)};
           },
-          nb::arg("dtype"))
+          "dtype"_a)
       .def_prop_ro("name", &Name)
       .def_prop_ro("itemsize",
                    [](const PyDType& self) { return SizeOf(self.value); })
@@ -102,7 +100,7 @@ void BindDTypes(nb::module_& m) {
       .def("__str__", &Name)
       .def("__repr__",
            [](const PyDType& self) { return "sluice." + Name(self); })
-      .def("__eq__", &Equal, nb::arg("other").none())
+      .def("__eq__", &Equal, "other"_a.none())
       .def("__hash__",
            [](const PyDType& self) {
              return nb::hash(nb::str(Name(self).c_str()));

@@ -7,13 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/ranks/world.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/interrupt.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
@@ -93,11 +91,9 @@ nb::list Exchange(const std::string& what, const nb::bytes& own) {
     return OnAllRanks(
         what, part, [&](World& world) { return AllGatherTexts(world, text); });
   });
-  nb::list result;
-  for (const std::string& each : texts) {
-    result.append(nb::bytes(each.data(), each.size()));
-  }
-  return result;
+  return ToList(texts, [](const std::string& each) {
+    return nb::bytes(each.data(), each.size());
+  });
 }
 
 std::vector<VarDesc> PersistablesOf(const Program& program) {

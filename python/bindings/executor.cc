@@ -6,25 +6,22 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/program/ragged_rows.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/hints.h"
 #include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/kernels.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Explained = Given<Program&, "explain">;
 
 // Statistics of the plan that this thread ran last.
 struct LastRun {
@@ -39,11 +36,9 @@ thread_local LastRun t_last;
 constexpr std::chrono::microseconds kBrief{20};
 
 nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
-  nb::list results;
-  for (const Tensor& tensor : tensors) {
-    results.append(as_numpy ? FetchedArray(tensor) : nb::cast(tensor));
-  }
-  return results;
+  return ToList(tensors, [&](const Tensor& tensor) {
+    return as_numpy ? FetchedArray(tensor) : nb::cast(tensor);
+  });
 }
 
 // Returns run(), without the GIL, except for plans whose runs were brief so
@@ -97,19 +92,13 @@ nb::dict RunKeepingAll(Executor& self,
              [&](const Plan& plan, const Feeds& feeds, Scope* in) {
                return sluice::RunKeepingAll(plan, feeds, in, &kept);
              });
-  nb::dict values;
-  for (const auto& [name, tensor] : kept) {
-    values[nb::str(name.data(), name.size())] = ExportArray(tensor);
-  }
-  return values;
+  return ToDict(kept, ExportArray);
 }
 
 void BindPlans(nb::module_& m) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Plan>(m, "Plan", nb::dynamic_attr(),
                    "A program prepared for one signature of feeds. Immutable.")
-      .def_prop_ro("place",
-                   [](const Plan& self) { return ToPython(self.place()); })
+      .def_prop_ro("place", &Plan::place)
       .def_prop_ro("num_threads", &Plan::num_threads)
       .def_prop_ro("notes", &Plan::notes)
       .def_prop_ro("fetch_names", &Plan::fetch_names)
@@ -167,7 +156,6 @@ std::vector<Tensor> RunProgram(Executor& executor,
 }
 
 void BindExecutors(nb::module_& m) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   InterruptibleRun::SetMainThread();
   BindPlans(m);
   m.def("_row_capacity", &RowCapacity);
@@ -189,9 +177,8 @@ void BindExecutors(nb::module_& m) {
            "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none())
       .def(
           "_prepare",
-          [](Executor& self, nb::handle program_object, nb::handle feed,
-             nb::handle fetch_list) {
-            const Program& program = ToProgram(program_object, "prepare");
+          [](Executor& self, Given<Program&, "prepare"> program,
+             nb::handle feed, nb::handle fetch_list) {
             const FeedArrays arrays(program, feed);
             const Fetches fetches = ToFetches(program, fetch_list);
             const ActiveHints hints;
@@ -201,29 +188,23 @@ void BindExecutors(nb::module_& m) {
           "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
       .def(
           "_explain",
-          [](const Executor& self, nb::handle program,
-             const nb::tuple& wanted) {
+          [](const Executor& self, Explained program, const nb::tuple& wanted) {
             const ActiveHints hints;
-            return self.Explain(ToProgram(program, "explain"),
-                                ToOptions(wanted));
+            return self.Explain(program, ToOptions(wanted));
           },
           "program"_a.none(), "wanted"_a)
       .def(
           "_explain_tables",
-          [](const Executor& self, nb::handle program,
-             const nb::tuple& wanted) {
+          [](const Executor& self, Explained program, const nb::tuple& wanted) {
             const ActiveHints hints;
-            return self.ExplainTables(ToProgram(program, "explain"),
-                                      ToOptions(wanted));
+            return self.ExplainTables(program, ToOptions(wanted));
           },
           "program"_a.none(), "wanted"_a)
       .def("_last_plan",
-           [](const Executor& self, nb::handle program) {
-             return std::const_pointer_cast<Plan>(
-                 self.LastPlan(ToProgram(program, "explain")));
+           [](const Executor& self, Explained program) {
+             return std::const_pointer_cast<Plan>(self.LastPlan(program));
            })
-      .def_prop_ro("place",
-                   [](const Executor& self) { return ToPython(self.place()); })
+      .def_prop_ro("place", &Executor::place)
       .def_prop_ro("cached_plans", &Executor::cached_plans);
 }
 

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/dlpack.h"

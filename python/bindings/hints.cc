@@ -5,10 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
 
@@ -76,12 +73,8 @@ void BindHints(nb::module_& m) {
       "them. A generator that yields inside the block leaves it open for its "
       "caller, too, until it goes on or is closed.\n\n"
       "Raises InvalidArgumentError for a hint that cannot be parsed.")
-      .def(
-          "__init__",
-          [](PyHints* self, TextArg hints) {
-            new (self) PyHints(ToText(hints, "kernel_hints: hints"));
-          },
-          nb::arg("hints").none())
+      .def(nb::init<const GivenText<"kernel_hints: hints">&>(),
+           "hints"_a.none())
       .def("__enter__",
            [](nb::handle self) {
              nb::cast<PyHints&>(self).Enter();

@@ -1,8 +1,6 @@
 #include <chrono>
 #include <string>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"

@@ -27,6 +27,13 @@ class SLUICE_API InterruptibleRun {
   bool counted_ = false;
 };
 
+// Returns run(), without the GIL.
+template <typename Run>
+std::invoke_result_t<Run> WithoutGil(Run run) {
+  const nb::gil_scoped_release release;
+  return run();
+}
+
 // Runs without the GIL. After Ctrl-C, raises what Python's handler raises.
 template <typename Run>
 std::invoke_result_t<Run> RunInterruptibly(Run run) {

@@ -12,9 +12,6 @@
 #include <vector>
 
 #include <cxxabi.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include "sluice/framework/op/infer_shape_context.h"

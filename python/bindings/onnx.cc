@@ -4,17 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/plan/plan.h"
 #include "sluice/onnx/load_onnx.h"
 #include "sluice/onnx/save_onnx.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/interrupt.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
@@ -44,18 +39,13 @@ nb::object ShapeOf(const onnx::OnnxValue& value) {
   return nb::tuple(shape);
 }
 
-// Returns [(name, dtype, shape)].
-nb::list ToList(const std::vector<onnx::OnnxValue>& values) {
-  nb::list result;
-  for (const onnx::OnnxValue& value : values) {
-    result.append(nb::make_tuple(ToPythonText(value.name),
-                                 ToPython(value.dtype), ShapeOf(value)));
-  }
-  return result;
+// Returns (name, dtype, shape).
+nb::tuple DescribeValue(const onnx::OnnxValue& value) {
+  return nb::make_tuple(ToPythonText(value.name), value.dtype, ShapeOf(value));
 }
 
 template <typename Pairs>
-nb::dict ToDict(const Pairs& pairs) {
+nb::dict TextsOf(const Pairs& pairs) {
   nb::dict result;
   for (const auto& [key, value] : pairs) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
@@ -68,18 +58,18 @@ nb::dict ToDict(const Pairs& pairs) {
 }
 
 nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
-  nb::dict result;
-  result["ir_version"] = metadata.ir_version;
-  result["model_version"] = metadata.model_version;
-  result["producer_name"] = ToPythonText(metadata.producer_name);
-  result["producer_version"] = ToPythonText(metadata.producer_version);
-  result["domain"] = ToPythonText(metadata.domain);
-  result["description"] = ToPythonText(metadata.description);
-  result["graph_name"] = ToPythonText(metadata.graph_name);
-  result["graph_description"] = ToPythonText(metadata.graph_description);
-  result["opsets"] = ToDict(metadata.opsets);
-  result["properties"] = ToDict(metadata.properties);
-  return result;
+  return DictOf({
+      {"ir_version", metadata.ir_version},
+      {"model_version", metadata.model_version},
+      {"producer_name", ToPythonText(metadata.producer_name)},
+      {"producer_version", ToPythonText(metadata.producer_version)},
+      {"domain", ToPythonText(metadata.domain)},
+      {"description", ToPythonText(metadata.description)},
+      {"graph_name", ToPythonText(metadata.graph_name)},
+      {"graph_description", ToPythonText(metadata.graph_description)},
+      {"opsets", TextsOf(metadata.opsets)},
+      {"properties", TextsOf(metadata.properties)},
+  });
 }
 
 // Converts a non-negative number.
@@ -123,30 +113,28 @@ onnx::OnnxLimits ToLimits(nb::handle given) {
 }
 
 // Returns the bytes of the model. With `is_path`, writes them to the file.
-nb::object Save(nb::handle program_object,
-                nb::handle scope_object,
+nb::object Save(Given<Program&, "onnx.save"> program,
+                Given<Scope&, "onnx.save"> scope,
                 nb::handle path,
                 bool is_path,
                 const std::vector<std::string>& outputs,
                 const std::vector<std::string>& inputs,
                 const std::map<std::string, std::vector<std::string>>& sizes,
-                IntArg opset,
+                GivenInt<"onnx.save: opset"> opset,
                 bool external_data,
                 const Plan* plan,
-                TextArg name,
-                TextArg description,
+                const GivenText<"onnx.save: name">& name,
+                const GivenText<"onnx.save: description">& description,
                 nb::handle properties) {
-  const auto& program = ToProgram(program_object, "onnx.save");
-  const auto& scope = ToScope(scope_object, "onnx.save");
   onnx::OnnxSaveOptions options;
   options.outputs = outputs;
   options.inputs = inputs;
   options.size_names = sizes;
-  options.opset = ToInt(opset, "onnx.save: opset");
+  options.opset = opset;
   options.external_data = external_data;
   options.plan = plan;
-  options.name = ToText(name, "onnx.save: name");
-  options.description = ToText(description, "onnx.save: description");
+  options.name = name;
+  options.description = description;
   for (const nb::handle property : nb::borrow<nb::list>(properties)) {
     options.properties.emplace_back(
         ToText(property[0], "onnx.save: a key of properties"),
@@ -165,12 +153,10 @@ nb::object Save(nb::handle program_object,
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
-  m.def("_save_onnx", &Save, nb::arg("program").none(), nb::arg("scope").none(),
-        nb::arg("path").none(), nb::arg("is_path"), nb::arg("outputs"),
-        nb::arg("inputs"), nb::arg("sizes"), nb::arg("opset").none(),
-        nb::arg("external_data"), nb::arg("plan").none(),
-        nb::arg("name").none(), nb::arg("description").none(),
-        nb::arg("properties"));
+  m.def("_save_onnx", &Save, "program"_a.none(), "scope"_a.none(),
+        "path"_a.none(), "is_path"_a, "outputs"_a, "inputs"_a, "sizes"_a,
+        "opset"_a.none(), "external_data"_a, "plan"_a.none(), "name"_a.none(),
+        "description"_a.none(), "properties"_a);
   // Returns (inputs, outputs, metadata, names of the parameters). `source` is a
   // path, or with `is_bytes` the model. Reads all before changes.
   m.def(
@@ -194,16 +180,14 @@ void BindOnnx(nb::module_& m) {
           return loaded;
         });
         program = std::move(model.program);
-        nb::list parameters;
-        for (const auto& [parameter, value] : model.parameters) {
-          parameters.append(ToPythonText(parameter));
-        }
-        return nb::make_tuple(ToList(model.inputs), ToList(model.outputs),
-                              MetadataOf(model.metadata), parameters);
+        return nb::make_tuple(
+            ToList(model.inputs, DescribeValue),
+            ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
+            ToList(model.parameters,
+                   [](const auto& pair) { return ToPythonText(pair.first); }));
       },
-      nb::arg("program"), nb::arg("scope"), nb::arg("source"),
-      nb::arg("is_bytes"), nb::arg("folder").none(), nb::arg("name").none(),
-      nb::arg("limits").none());
+      "program"_a, "scope"_a, "source"_a, "is_bytes"_a, "folder"_a.none(),
+      "name"_a.none(), "limits"_a.none());
 }
 
 }  // namespace sluice::python

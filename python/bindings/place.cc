@@ -1,10 +1,7 @@
 #include <string>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/platform/device.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 
 namespace sluice::python {
 
@@ -30,10 +27,10 @@ template <typename T>
 void BindPlace(nb::module_& m, const char* name, PlaceKind kind) {
   nb::class_<T, PyPlace>(m, name).def(
       "__init__",
-      [kind](T* self, IntArg index) {
-        new (self) T{{Checked(kind, ToInt(index, "place: index"))}};
+      [kind](T* self, GivenInt<"place: index"> index) {
+        new (self) T{{Checked(kind, index)}};
       },
-      nb::arg("index").none() = 0);
+      "index"_a.none() = 0);
 }
 
 }  // namespace
@@ -65,9 +62,7 @@ PlaceKey ToPlace(nb::handle value) {
 void BindPlaces(nb::module_& m) {
   nb::class_<PyPlace>(m, "Place", "Where a tensor's memory lives.")
       .def_prop_ro("kind",
-                   [](const PyPlace& self) {
-                     return std::string(ToString(self.key.kind));
-                   })
+                   [](const PyPlace& self) { return ToString(self.key.kind); })
       .def_prop_ro("index",
                    [](const PyPlace& self) { return int{self.key.index}; })
       .def("__str__", [](const PyPlace& self) { return ToString(self.key); })
@@ -80,7 +75,7 @@ void BindPlaces(nb::module_& m) {
             return nb::isinstance<PyPlace>(other) &&
                    nb::cast<const PyPlace&>(other).key == self.key;
           },
-          nb::arg("other").none())
+          "other"_a.none())
       .def("__hash__",
            [](const PyPlace& self) { return std::hash<PlaceKey>()(self.key); });
   nb::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", "The host.")
@@ -90,20 +85,18 @@ void BindPlaces(nb::module_& m) {
   nb::class_<PyCustomPlace, PyPlace>(m, "CustomPlace", "A device of a plug-in.")
       .def(
           "__init__",
-          [](PyCustomPlace* self, TextArg type, IntArg index) {
-            const PlaceKind kind =
-                InternPlaceKind(ToText(type, "CustomPlace: device_type"));
-            new (self) PyCustomPlace{
-                {Checked(kind, ToInt(index, "CustomPlace: index"))}};
+          [](PyCustomPlace* self,
+             const GivenText<"CustomPlace: device_type">& type,
+             GivenInt<"CustomPlace: index"> index) {
+            new (self) PyCustomPlace{{Checked(InternPlaceKind(type), index)}};
           },
-          nb::arg("device_type").none(), nb::arg("index").none() = 0);
+          "device_type"_a.none(), "index"_a.none() = 0);
   m.def(
       "device_count",
-      [](TextArg kind) {
-        return DeviceManager::Instance().LoadAndCount(
-            ParsePlaceKey(ToText(kind, "device_count: kind")).kind);
+      [](const GivenText<"device_count: kind">& kind) {
+        return DeviceManager::Instance().LoadAndCount(ParsePlaceKey(kind).kind);
       },
-      nb::arg("kind").none(),
+      "kind"_a.none(),
       "Devices of a kind such as \"cuda\"; 0 when there is none. Loads the "
       "plug-in or module of the kind.");
 }

@@ -3,12 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/program_text.h"
@@ -17,7 +11,7 @@
 #include "sluice/operators/contraction/einsum.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/results.h"
 #include "sluice/python/bindings/settings.h"
 
 namespace sluice::python {
@@ -25,14 +19,6 @@ namespace sluice::python {
 namespace {
 
 using Arguments = std::vector<std::pair<std::string, ArgVars>>;
-
-std::vector<std::string> ToNames(nb::handle names, std::string_view what) {
-  std::vector<std::string> result;
-  for (nb::handle name : names) {
-    result.push_back(ToText(name, what));
-  }
-  return result;
-}
 
 // Converts [(argument, [name])].
 Arguments ToArguments(nb::handle arguments, const std::string& op) {
@@ -45,38 +31,35 @@ Arguments ToArguments(nb::handle arguments, const std::string& op) {
   return result;
 }
 
+using Line = Given<SourceLocation>;
+
 void AddData(Program& self,
-             nb::handle name,
+             const Given<std::string, "data: name">& name,
              nb::handle dtype,
              nb::handle shape,
-             nb::handle line) {
-  const std::string text = ToText(name, "data: name");
-  const std::string what = "data " + sluice::Shown(text);
-  const SourceLocation location = ToLocation(line);
-  self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
-            location.file.c_str(), location.line);
+             const Line& line) {
+  const std::string what = "data " + sluice::Shown(name);
+  self.Data(name, ToDType(dtype, what), ToDDim(shape, what), line.file.c_str(),
+            line.line);
 }
 
 void AddRaggedData(Program& self,
-                   nb::handle name,
+                   const Given<std::string, "data: name">& name,
                    nb::handle dtype,
                    nb::handle shape,
                    int levels,
-                   nb::handle line) {
-  const std::string text = ToText(name, "data: name");
-  const std::string what = "data " + sluice::Shown(text);
-  const SourceLocation location = ToLocation(line);
-  self.RaggedData(text, ToDType(dtype, what), ToDDim(shape, what), levels,
-                  location.file.c_str(), location.line);
+                   const Line& line) {
+  const std::string what = "data " + sluice::Shown(name);
+  self.RaggedData(name, ToDType(dtype, what), ToDDim(shape, what), levels,
+                  line.file.c_str(), line.line);
 }
 
 void AddPersistable(Program& self,
-                    nb::handle name,
+                    const Given<std::string, "persistable: name">& name,
                     nb::handle dtype,
                     nb::handle shape) {
-  const std::string text = ToText(name, "persistable: name");
-  const std::string what = "persistable " + sluice::Shown(text);
-  self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
+  const std::string what = "persistable " + sluice::Shown(name);
+  self.Persistable(name, ToDType(dtype, what), ToDDim(shape, what));
 }
 
 // Returns {argument: [name]} for the op's outputs.
@@ -85,23 +68,19 @@ nb::dict AppendOp(Program& self,
                   nb::handle inputs,
                   const nb::dict& attributes,
                   nb::handle outputs,
-                  nb::handle line,
+                  const Line& line,
                   nb::handle op_hint) {
-  SourceLocation location = ToLocation(line);
   try {
     const std::string type = ToText(op_type, "the type of an op");
     const std::string hint = ToText(op_hint, type + ": hint");
     const OpDesc& op = self.AppendOp(type, ToArguments(inputs, type),
-                                     ToAttributes(attributes, type), location,
+                                     ToAttributes(attributes, type), line,
                                      ToArguments(outputs, type));
-    nb::dict result;
-    for (const auto& [argument, vars] : op.outputs) {
-      result[argument.c_str()] = nb::cast(vars);
-    }
     if (!hint.empty()) self.Hint(hint);
-    return result;
+    return ToDict(op.outputs,
+                  [](const ArgVars& vars) { return nb::cast(vars); });
   } catch (Error& error) {
-    AddLocation(location, &error);
+    AddLocation(line, &error);
     throw;
   }
 }
@@ -137,31 +116,39 @@ nb::list RaggedInputs(Program& self,
 std::string AppendEinsum(Program& self,
                          nb::handle equation,
                          nb::handle inputs,
-                         nb::handle line) {
-  const SourceLocation location = ToLocation(line);
+                         const Line& line) {
   try {
     std::vector<Var> vars;
     for (const std::string& name : ToNames(inputs, "einsum: operands")) {
       vars.push_back(self.Find(name));
     }
-    return Einsum(ToText(equation, "einsum: equation"), vars, location).name();
+    return Einsum(ToText(equation, "einsum: equation"), vars, line).name();
   } catch (Error& error) {
-    AddLocation(location, &error);
+    AddLocation(line, &error);
     throw;
   }
 }
 
 nb::dict DescribeVar(const VarDesc& var) {
-  nb::dict result;
-  result["name"] = var.name;
-  result["dtype"] = ToPython(var.dtype);
-  result["shape"] = ToPython(var.dims);
-  result["persistable"] = var.persistable;
-  result["is_data"] = var.is_data;
-  result["stop_gradient"] = var.stop_gradient;
-  result["offsets"] = var.offsets;
-  result["rows"] = var.rows;
-  return result;
+  return DictOf({
+      {"name", var.name},
+      {"dtype", var.dtype},
+      {"shape", var.dims},
+      {"persistable", var.persistable},
+      {"is_data", var.is_data},
+      {"stop_gradient", var.stop_gradient},
+      {"offsets", var.offsets},
+      {"rows", var.rows},
+  });
+}
+
+nb::dict FindVar(const Program& self,
+                 const Given<std::string, "variable">& name) {
+  return DescribeVar(self.FindVar(name));
+}
+
+bool HasVar(const Program& self, const Given<std::string, "variable">& name) {
+  return self.HasVar(name);
 }
 
 nb::tuple PlaceOfVar(const Program& self, const std::string& name) {
@@ -171,61 +158,41 @@ nb::tuple PlaceOfVar(const Program& self, const std::string& name) {
 
 nb::dict DescribeOp(const OpDesc& op) {
   static const char* const kPurposes[] = {"forward", "backward", "optimize"};
-  nb::dict attributes;
-  for (const auto& [name, value] : op.attributes) {
-    attributes[name.c_str()] = ToPython(value);
-  }
-  nb::dict result;
-  result["type"] = op.type;
-  result["inputs"] = nb::cast(op.inputs);
-  result["outputs"] = nb::cast(op.outputs);
-  result["attributes"] = attributes;
-  result["hint"] = op.hint;
-  result["file"] = FromPath(op.location.file);
-  result["line"] = op.location.line;
-  result["purpose"] = kPurposes[static_cast<int>(op.purpose)];
-  return result;
+  return DictOf({
+      {"type", op.type},
+      {"inputs", op.inputs},
+      {"outputs", op.outputs},
+      {"attributes", op.attributes},
+      {"hint", op.hint},
+      {"file", FromPath(op.location.file)},
+      {"line", op.location.line},
+      {"purpose", kPurposes[static_cast<int>(op.purpose)]},
+  });
 }
 
 nb::list Blocks(const Program& self) {
-  nb::list blocks;
-  for (const BlockDesc& block : self.blocks()) {
-    nb::list vars;
-    for (const VarDesc& var : block.vars()) {
-      vars.append(DescribeVar(var));
-    }
-    nb::list ops;
-    for (const OpDesc& op : block.ops) {
-      ops.append(DescribeOp(op));
-    }
-    nb::dict result;
-    result["index"] = block.index;
-    result["parent"] = block.parent;
-    result["vars"] = vars;
-    result["ops"] = ops;
-    blocks.append(result);
-  }
-  return blocks;
+  return ToList(self.blocks(), [](const BlockDesc& block) {
+    return DictOf({
+        {"index", block.index},
+        {"parent", block.parent},
+        {"vars", ToList(block.vars(), DescribeVar)},
+        {"ops", ToList(block.ops, DescribeOp)},
+    });
+  });
 }
 
 // Returns [(parameter, gradient)] by name.
 nb::list AppendBackward(Program& self,
-                        nb::handle loss,
+                        const Given<std::string, "append_backward: loss">& loss,
                         nb::handle parameters,
                         nb::handle no_gradient,
                         const nb::dict& gradient_ops,
-                        nb::handle line) {
-  nb::list result;
-  for (const ParamGrad& pair : sluice::AppendBackward(
-           self, ToText(loss, "append_backward: loss"),
-           {.parameters =
-                ToNames(parameters, "append_backward: parameter_list"),
-           .no_gradient = ToNames(no_gradient, "append_backward: no_grad_set"),
-           .gradient_ops = ToGradientOps(gradient_ops)},
-           ToLocation(line))) {
-    result.append(nb::make_tuple(pair.param, pair.grad));
-  }
-  return result;
+                        const Line& line) {
+  const BackwardOptions options = {
+      .parameters = ToNames(parameters, "append_backward: parameter_list"),
+      .no_gradient = ToNames(no_gradient, "append_backward: no_grad_set"),
+      .gradient_ops = ToGradientOps(gradient_ops)};
+  return ToPython(sluice::AppendBackward(self, loss, options, line));
 }
 
 nb::bytes Serialize(const Program& self, const nb::dict& settings) {
@@ -281,7 +248,6 @@ Program& ToProgram(nb::handle value, std::string_view what) {
 }
 
 void BindPrograms(nb::module_& m) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Program>(m, "Program", nb::is_weak_referenceable())
       .def(nb::init<>())
       .def("_data", &AddData, "name"_a.none(), "dtype"_a.none(),
@@ -297,18 +263,8 @@ void BindPrograms(nb::module_& m) {
       .def("_append_backward", &AppendBackward)
       .def("_append_einsum", &AppendEinsum, "equation"_a.none(), "inputs"_a,
            "line"_a)
-      .def(
-          "_var",
-          [](const Program& self, nb::handle name) {
-            return DescribeVar(self.FindVar(ToText(name, "variable")));
-          },
-          "name"_a.none())
-      .def(
-          "_has_var",
-          [](const Program& self, nb::handle name) {
-            return self.HasVar(ToText(name, "variable"));
-          },
-          "name"_a.none())
+      .def("_var", &FindVar, "name"_a.none())
+      .def("_has_var", &HasVar, "name"_a.none())
       .def("_owner_of", &OwnerOfVar)
       .def("_blocks", &Blocks)
       .def("_made_at", &PlaceOfVar)

@@ -1,12 +1,8 @@
 #include "sluice/framework/op/registry.h"
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/kernel_library.h"
@@ -14,77 +10,64 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/hints.h"
+#include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/registry.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
 namespace {
 
-nb::list DescribeArguments(const std::vector<ArgDef>& defs) {
-  nb::list result;
-  for (const ArgDef& def : defs) {
-    nb::dict argument;
-    argument["name"] = def.name;
-    argument["dtype"] = def.dtype;
-    argument["doc"] = def.doc;
-    argument["optional"] = def.traits.optional;
-    argument["variadic"] = def.traits.variadic;
-    argument["updates"] = def.updates;
-    argument["attribute"] = def.attribute;
-    result.append(argument);
-  }
-  return result;
+nb::dict DescribeArgument(const ArgDef& def) {
+  return DictOf({
+      {"name", def.name},
+      {"dtype", def.dtype},
+      {"doc", def.doc},
+      {"optional", def.traits.optional},
+      {"variadic", def.traits.variadic},
+      {"updates", def.updates},
+      {"attribute", def.attribute},
+  });
+}
+
+nb::dict DescribeAttribute(const AttrDef& def) {
+  return DictOf({
+      {"name", def.name},
+      {"type", ToString(def.type)},
+      {"doc", def.doc},
+      {"required", !def.default_value.has_value()},
+      {"default", def.default_value},
+      {"choices", def.choices},
+      {"minimum", def.minimum},
+      {"maximum", def.maximum},
+  });
 }
 
 nb::dict DescribeSchema(const OpSchema& schema) {
-  nb::list attributes;
-  for (const AttrDef& def : schema.attributes()) {
-    nb::dict attribute;
-    attribute["name"] = def.name;
-    attribute["type"] = std::string(ToString(def.type));
-    attribute["doc"] = def.doc;
-    attribute["required"] = !def.default_value.has_value();
-    attribute["default"] =
-        def.default_value ? ToPython(*def.default_value) : nb::none();
-    attribute["choices"] = nb::cast(def.choices);
-    attribute["minimum"] =
-        def.minimum ? nb::object(nb::float_(*def.minimum)) : nb::none();
-    attribute["maximum"] =
-        def.maximum ? nb::object(nb::float_(*def.maximum)) : nb::none();
-    attributes.append(attribute);
-  }
   nb::dict type_vars;
   for (const TypeVarDef& def : schema.type_vars()) {
-    nb::list allowed;
-    for (const DType dtype : def.allowed) {
-      allowed.append(std::string(ToString(dtype)));
-    }
-    type_vars[def.name.c_str()] = allowed;
+    type_vars[def.name.c_str()] =
+        ToList(def.allowed, [](DType dtype) { return ToString(dtype); });
   }
-  nb::dict result;
-  result["name"] = schema.name();
-  result["doc"] = schema.doc();
-  result["inputs"] = DescribeArguments(schema.inputs());
-  result["outputs"] = DescribeArguments(schema.outputs());
-  result["attributes"] = attributes;
-  result["type_vars"] = type_vars;
-  result["differentiable"] =
-      schema.gradient_fn() != nullptr || schema.holds_blocks();
-  result["internal"] = schema.internal();
-  result["holds_blocks"] = schema.holds_blocks();
-  result["elementwise"] = schema.elementwise();
-  nb::dict sizes;
-  for (const auto& [name, text] : schema.sizes()) {
-    sizes[name.c_str()] = text;
-  }
-  result["sizes"] = sizes;
-  result["family"] = schema.family();
-  result["short_name"] = schema.short_name();
-  result["onnx"] = schema.onnx().op_type;
-  result["torch"] = schema.torch();
-  return result;
+  return DictOf({
+      {"name", schema.name()},
+      {"doc", schema.doc()},
+      {"inputs", ToList(schema.inputs(), DescribeArgument)},
+      {"outputs", ToList(schema.outputs(), DescribeArgument)},
+      {"attributes", ToList(schema.attributes(), DescribeAttribute)},
+      {"type_vars", type_vars},
+      {"differentiable",
+       schema.gradient_fn() != nullptr || schema.holds_blocks()},
+      {"internal", schema.internal()},
+      {"holds_blocks", schema.holds_blocks()},
+      {"elementwise", schema.elementwise()},
+      {"sizes", schema.sizes()},
+      {"family", schema.family()},
+      {"short_name", schema.short_name()},
+      {"onnx", schema.onnx().op_type},
+      {"torch", schema.torch()},
+  });
 }
 
 nb::list Kernels(nb::handle op) {
@@ -119,48 +102,33 @@ nb::dict RunOp(const std::string& op,
   const AttributeMap values = ToAttributes(attributes, op);
   const RunOpOptions options{ToPlace(place), hint, std::move(outputs)};
   const ActiveHints hints;
-  std::map<std::string, Tensor> results;
-  {
-    const nb::gil_scoped_release release;
-    results = sluice::RunOp(op, tensors, values, options);
-  }
-  nb::dict arrays;
-  for (const auto& [name, tensor] : results) {
-    arrays[name.c_str()] = ExportArray(tensor);
-  }
-  return arrays;
+  return ToDict(
+      WithoutGil([&] { return sluice::RunOp(op, tensors, values, options); }),
+      ExportArray);
 }
 
-nb::list LoadKernelLibrary(const std::string& path) {
-  const KernelLibrary* library = nullptr;
-  {
-    const nb::gil_scoped_release release;
-    library = &sluice::LoadKernelLibrary(path);
-  }
-  nb::list kernels;
-  for (const KernelDef* kernel : library->kernels) {
-    kernels.append(ToPython(*kernel));
-  }
-  return kernels;
+nb::list LoadKernelLibrary(const Given<Path>& path) {
+  const auto kernels =
+      WithoutGil([&] { return sluice::LoadKernelLibrary(path).kernels; });
+  return ToList(kernels,
+                [](const KernelDef* kernel) { return ToPython(*kernel); });
 }
 
 }  // namespace
 
 nb::dict ToPython(const KernelDef& kernel) {
-  nb::dict entry;
-  entry["op"] = kernel.op;
-  entry["place"] = std::string(ToString(kernel.key.place));
-  entry["dtype"] = std::string(ToString(kernel.key.dtype));
-  entry["library"] = kernel.key.library;
-  entry["variant"] = kernel.variant;
-  return entry;
+  return DictOf({
+      {"op", kernel.op},
+      {"place", ToString(kernel.key.place)},
+      {"dtype", ToString(kernel.key.dtype)},
+      {"library", kernel.key.library},
+      {"variant", kernel.variant},
+  });
 }
 
 void BindRegistry(nb::module_& m) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
-  m.def("_schema", [](nb::handle op) {
-    return DescribeSchema(
-        Registry::Global().Schema(ToText(op, "the type of an op")));
+  m.def("_schema", [](const Given<std::string, "the type of an op">& op) {
+    return DescribeSchema(Registry::Global().Schema(op));
   });
   m.def("_op_names", [] { return Registry::Global().OpNames(); });
   // Names of the passes of all loaded libraries.
@@ -180,18 +148,13 @@ void BindRegistry(nb::module_& m) {
       arrays.emplace_back(ToText(input[0], op + ": the name of an argument"),
                           nb::borrow(input[1]));
     }
-    std::vector<std::string> names;
-    for (nb::handle output : outputs) {
-      names.push_back(ToText(output, op + ": the name of an output"));
-    }
     return RunOp(op, arrays, attributes, place, ToText(hint, op + ": hint"),
-                 std::move(names));
+                 ToNames(outputs, op + ": the name of an output"));
   });
-  m.def("_load_kernel_library",
-        [](nb::handle path) { return LoadKernelLibrary(ToPath(path)); });
+  m.def("_load_kernel_library", &LoadKernelLibrary);
   m.def(
       "load_device_plugin",
-      [](TextArg path) { LoadDevicePlugin(ToPath(path.value)); },
+      [](const Given<Path, "", "str">& path) { LoadDevicePlugin(path); },
       "path"_a.none(),
       "Adds the devices and kernels of a plug-in (libsluice_<type>.so).");
 }

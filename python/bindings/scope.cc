@@ -2,19 +2,16 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
 namespace {
 
-constexpr const char* kName = "scope: the name of a variable";
+using Name = GivenText<"scope: the name of a variable">;
 
 // Returns a copy of the tensor handle, taken while no run writes.
 nb::object Get(const Scope& self, const std::string& name) {
@@ -44,25 +41,21 @@ nb::list Describe(const Scope& self) {
       found.emplace_back(name, has_value ? *tensor : Tensor());
     }
   }
-  nb::list variables;
-  for (const auto& [name, tensor] : found) {
-    const nb::object none = nb::none();
-    const bool has_value = tensor.allocated();
-    variables.append(
-        nb::make_tuple(name, has_value ? ToPython(tensor.dtype()) : none,
-                       has_value ? ToPython(tensor.dims()) : none,
-                       has_value ? ToPython(tensor.place()) : none));
-  }
-  return variables;
+  return ToList(found, [](const auto& variable) {
+    const auto& [name, tensor] = variable;
+    if (!tensor.allocated()) {
+      return nb::make_tuple(name, nb::none(), nb::none(), nb::none());
+    }
+    return nb::make_tuple(name, tensor.dtype(), tensor.dims(), tensor.place());
+  });
 }
 
-nb::object GetOrNone(const Scope& self, TextArg name) {
-  nb::object tensor = Get(self, ToText(name, kName));
+nb::object GetOrNone(const Scope& self, const Name& name) {
+  nb::object tensor = Get(self, name);
   return tensor.is_valid() ? tensor : nb::none();
 }
 
-nb::object GetItem(const Scope& self, TextArg variable) {
-  const std::string name = ToText(variable, kName);
+nb::object GetItem(const Scope& self, const Name& name) {
   nb::object tensor = Get(self, name);
   SLUICE_ENFORCE(tensor.is_valid(), ErrorCode::kNotFound,
                  "python.scope_variable",
@@ -72,8 +65,7 @@ nb::object GetItem(const Scope& self, TextArg variable) {
   return tensor;
 }
 
-void Set(Scope& self, TextArg variable, nb::object value, bool copy) {
-  const std::string name = ToText(variable, kName);
+void Set(Scope& self, const Name& name, nb::object value, bool copy) {
   const Tensor tensor = copy ? nb::cast<Tensor>(nb::type<Tensor>()(
                                    value, nb::arg("place") = nb::none()))
                              : ImportArray(value);
@@ -82,13 +74,12 @@ void Set(Scope& self, TextArg variable, nb::object value, bool copy) {
   *self.Var(name).GetMutable<Tensor>() = tensor;
 }
 
-void SetItem(Scope& self, TextArg variable, nb::object value) {
-  Set(self, variable, std::move(value), true);
+void SetItem(Scope& self, const Name& name, nb::object value) {
+  Set(self, name, std::move(value), true);
 }
 
 // Waits for runs that use the variable.
-bool Erase(Scope& self, TextArg variable) {
-  const std::string name = ToText(variable, kName);
+bool Erase(Scope& self, const Name& name) {
   const nb::gil_scoped_release release;
   const ScopeLock lock(&self, ScopeAccess::kWrite);
   return self.EraseVar(name);
@@ -105,7 +96,6 @@ Scope& ToScope(nb::handle value, std::string_view what) {
 }
 
 void BindScopes(nb::module_& m) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Scope>(m, "Scope",
                     "Variables that outlive a run: parameters, statistics.")
       .def("__init__", [](Scope* self) { new (self) Scope(); })
@@ -123,8 +113,8 @@ void BindScopes(nb::module_& m) {
       .def("names", &Scope::LocalVarNames)
       .def("_describe", &Describe)
       .def("__contains__",
-           [](const Scope& self, TextArg name) {
-             return self.FindVar(ToText(name, kName)) != nullptr;
+           [](const Scope& self, const Name& name) {
+             return self.FindVar(name) != nullptr;
            })
       .def_prop_rw("step", &Scope::step, &Scope::set_step,
                    "Runs with random ops so far.")

@@ -2,12 +2,12 @@
 
 #include <map>
 #include <string>
-
-#include <nanobind/stl/string.h>
+#include <vector>
 
 #include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program_io.h"
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/results.h"
 
 // Conversions of what Python's programs say about their variables. All
 // functions need the GIL.
@@ -25,15 +25,16 @@ inline VariableSettings ToSettings(const nb::dict& given) {
 }
 
 inline nb::dict ToPython(const VariableSettings& settings) {
-  nb::dict result;
-  for (const auto& [variable, attributes] : settings) {
-    nb::dict values;
-    for (const auto& [name, value] : attributes) {
-      values[name.c_str()] = ToPython(value);
-    }
-    result[variable.c_str()] = values;
-  }
-  return result;
+  return ToDict(settings, [](const AttributeMap& attributes) {
+    return nb::cast(attributes);
+  });
+}
+
+// Returns [(parameter, gradient)].
+inline nb::list ToPython(const std::vector<ParamGrad>& gradients) {
+  return ToList(gradients, [](const ParamGrad& pair) {
+    return nb::make_tuple(pair.param, pair.grad);
+  });
 }
 
 // Converts {variable: (type of an op, its attributes)}.

@@ -1,9 +1,7 @@
 #include <string>
 #include <utility>
 
-#include <nanobind/stl/string.h>
-
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/dlpack.h"
 
 namespace sluice::python {
@@ -39,7 +37,6 @@ nb::object Numpy(const Tensor& self) {
 
 // np.asarray and np.array call this if the buffer protocol fails.
 nb::object Array(const Tensor& self, nb::handle dtype, nb::handle copy) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   if (self.place().kind != PlaceKind::kCPU) {
     const std::string text =
         Format("{} is not on the host: tensor.numpy() copies it", self);
@@ -64,18 +61,14 @@ size_t Length(const Tensor& self) {
 }  // namespace
 
 void BindTensors(nb::module_& m) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Tensor>(
       m, "Tensor", nb::type_slots(kBufferSlots),
       "A dense array at a place. NumPy and DLPack see it without a copy.")
       .def("__init__", &InitTensor, "array"_a, "place"_a = nb::none(),
            "dtype"_a = nb::none(), "A copy of `array` at `place` (the host).")
-      .def_prop_ro("shape",
-                   [](const Tensor& self) { return ToPython(self.dims()); })
-      .def_prop_ro("dtype",
-                   [](const Tensor& self) { return ToPython(self.dtype()); })
-      .def_prop_ro("place",
-                   [](const Tensor& self) { return ToPython(self.place()); })
+      .def_prop_ro("shape", &Tensor::dims)
+      .def_prop_ro("dtype", &Tensor::dtype)
+      .def_prop_ro("place", &Tensor::place)
       .def_prop_ro("ndim",
                    [](const Tensor& self) { return self.dims().rank(); })
       .def_prop_ro("size", &Tensor::numel)
@@ -88,8 +81,8 @@ void BindTensors(nb::module_& m) {
            "As a NumPy array: without a copy on the host, else a copy.")
       .def(
           "to",
-          [](const Tensor& self, nb::handle place) {
-            return self.CopyTo(ToPlace(place));
+          [](const Tensor& self, const Given<PlaceKey>& place) {
+            return self.CopyTo(place);
           },
           "place"_a, "A copy at `place`.")
       .def("item", &Item, "The only element as a Python number.")

@@ -2,13 +2,11 @@
 #include <cstdint>
 #include <string>
 
-#include <nanobind/stl/string.h>
-
 #include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/executor.h"
 #include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
@@ -32,21 +30,16 @@ nb::tuple RunTraced(Executor& executor,
                    start_ns = run.start_ns();
                    return plan.RunObserved(feeds, in, run);
                  });
-  const std::string json = trace.ToJson();
-  nb::list results;
-  for (const Tensor& tensor : tensors) {
-    results.append(FetchedArray(tensor));
-  }
-  return nb::make_tuple(results, nb::str(json.data(), json.size()), start_ns);
+  return nb::make_tuple(ToList(tensors, FetchedArray), trace.ToJson(),
+                        start_ns);
 }
 
 }  // namespace
 
 void BindTimelines(nb::module_& m) {
-  m.def("_name_traced_program", &NameTracedProgram, nb::arg("name"));
-  m.def("_run_traced", &RunTraced, nb::arg("executor"),
-        nb::arg("program").none(), nb::arg("feed").none(),
-        nb::arg("fetch_list").none(), nb::arg("scope").none());
+  m.def("_name_traced_program", &NameTracedProgram, "name"_a);
+  m.def("_run_traced", &RunTraced, "executor"_a, "program"_a.none(),
+        "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none());
 }
 
 }  // namespace sluice::python

@@ -5,45 +5,37 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
 namespace {
 
-BisectResult Bisect(nb::handle program_object,
+BisectResult Bisect(Given<Program&, "bisect"> program,
                     nb::handle feed,
                     nb::handle fetch_list,
-                    nb::handle first_hints,
-                    nb::handle second_hints,
-                    nb::handle place,
-                    nb::handle scope_object,
+                    const Given<std::string, "bisect: hints_a">& hints_a,
+                    const Given<std::string, "bisect: hints_b">& hints_b,
+                    const Given<PlaceKey>& place,
+                    Given<Scope&, "bisect"> scope,
                     bool time,
                     std::optional<double> rtol,
                     std::optional<double> atol,
                     double race_seconds,
                     double budget_seconds,
                     int most_runs) {
-  const Program& program = ToProgram(program_object, "bisect");
-  const Scope& scope = ToScope(scope_object, "bisect");
-  const std::string hints_a = ToText(first_hints, "bisect: hints_a");
-  const std::string hints_b = ToText(second_hints, "bisect: hints_b");
   const FeedArrays arrays(program, feed);
   BisectOptions options;
-  options.place = ToPlace(place);
+  options.place = place;
   options.what = time ? BisectFor::kTime : BisectFor::kResults;
   options.relative_tolerance = rtol;
   options.absolute_tolerance = atol;
@@ -53,24 +45,15 @@ BisectResult Bisect(nb::handle program_object,
   const Fetches fetches = ToFetches(program, fetch_list);
   return RunInterruptibly([&] {
     return sluice::Bisect(program, arrays.feeds(), fetches, hints_a, hints_b,
-                          options, &scope);
+                          options, &scope.value);
   });
 }
 
-nb::dict ToArrays(const Feeds& feeds) {
-  nb::dict arrays;
-  for (const auto& [name, tensor] : feeds) {
-    arrays[nb::str(name.data(), name.size())] = ExportArray(tensor);
-  }
-  return arrays;
-}
-
 nb::list ValuesOf(const ProgramPart& part) {
-  nb::list values;
-  for (const auto& [var, channels_last] : part.values) {
-    values.append(nb::make_tuple(var, channels_last));
-  }
-  return values;
+  return ToList(part.values, [](const auto& value) {
+    const auto& [var, channels_last] = value;
+    return nb::make_tuple(var, channels_last);
+  });
 }
 
 // The allowed absolute error at the element with the largest difference.
@@ -106,10 +89,13 @@ void BindParts(nb::module_& m) {
           "program", [](ProgramPart& self) -> Program& { return self.program; },
           nb::rv_policy::reference_internal)
       .def_prop_ro("feeds",
-                   [](const ProgramPart& self) { return ToArrays(self.feeds); })
-      .def_prop_ro(
-          "parameters",
-          [](const ProgramPart& self) { return ToArrays(self.parameters); })
+                   [](const ProgramPart& self) {
+                     return ToDict(self.feeds, ExportArray);
+                   })
+      .def_prop_ro("parameters",
+                   [](const ProgramPart& self) {
+                     return ToDict(self.parameters, ExportArray);
+                   })
       .def_ro("fetches", &ProgramPart::fetches)
       .def_prop_ro("values", &ValuesOf,
                    "By fetch: the variable of the whole program, and whether "
@@ -138,11 +124,9 @@ void BindBisect(nb::module_& m) {
       .def_prop_ro("allowed_error", &AllowedError)
       .def_ro("time_a", &BisectFinding::time_a)
       .def_ro("time_b", &BisectFinding::time_b)
-      .def_prop_ro("b_over_a",
-                   [](const BisectFinding& self) {
-                     return nb::make_tuple(self.b_over_a.low,
-                                           self.b_over_a.high);
-                   })
+      .def_prop_ro(
+          "b_over_a",
+          [](const BisectFinding& self) { return ToTuple(self.b_over_a); })
       .def_ro("a", &BisectFinding::a)
       .def_ro("b", &BisectFinding::b);
   nb::class_<BisectResult>(m, "BisectResult",
@@ -166,12 +150,10 @@ void BindBisect(nb::module_& m) {
         new (self) InternalOpsGuard();
       });
   m.def("_kernel_library_paths", &KernelLibraryPaths);
-  m.def("_bisect", &Bisect, nb::arg("program").none(), nb::arg("feed").none(),
-        nb::arg("fetch_list").none(), nb::arg("hints_a").none(),
-        nb::arg("hints_b").none(), nb::arg("place").none(),
-        nb::arg("scope").none(), nb::arg("time"), nb::arg("rtol").none(),
-        nb::arg("atol").none(), nb::arg("race_seconds"), nb::arg("budget"),
-        nb::arg("most_runs"));
+  m.def("_bisect", &Bisect, "program"_a.none(), "feed"_a.none(),
+        "fetch_list"_a.none(), "hints_a"_a.none(), "hints_b"_a.none(),
+        "place"_a.none(), "scope"_a.none(), "time"_a, "rtol"_a.none(),
+        "atol"_a.none(), "race_seconds"_a, "budget"_a, "most_runs"_a);
 }
 
 }  // namespace sluice::python

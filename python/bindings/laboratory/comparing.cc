@@ -4,13 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/json_writer.h"
 #include "sluice/laboratory/compare.h"
@@ -20,7 +13,6 @@
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/python/bindings/arguments.h"
-#include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/executor.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/interrupt.h"
@@ -30,30 +22,26 @@ namespace sluice::python {
 
 namespace {
 
-Comparison Compare(nb::handle program_object,
+Comparison Compare(Given<Program&, "compare"> program,
                    nb::handle feed,
-                   nb::handle first_hints,
-                   nb::handle second_hints,
-                   nb::handle place,
+                   const Given<std::string, "compare: hints_a">& hints_a,
+                   const Given<std::string, "compare: hints_b">& hints_b,
+                   const Given<PlaceKey>& place,
                    std::optional<double> relative_tolerance,
                    std::optional<double> absolute_tolerance,
-                   nb::handle scope_object,
+                   Given<Scope&, "compare"> scope,
                    nb::handle fetch_list,
                    double budget) {
-  const Program& program = ToProgram(program_object, "compare");
-  const Scope& scope = ToScope(scope_object, "compare");
-  const std::string hints_a = ToText(first_hints, "compare: hints_a");
-  const std::string hints_b = ToText(second_hints, "compare: hints_b");
   const FeedArrays arrays(program, feed);
   CompareOptions options;
-  options.place = ToPlace(place);
+  options.place = place;
   options.relative_tolerance = relative_tolerance;
   options.absolute_tolerance = absolute_tolerance;
   if (!fetch_list.is_none()) options.fetches = ToFetches(program, fetch_list);
   options.budget_seconds = budget;
   return RunInterruptibly([&] {
     return sluice::Compare(program, arrays.feeds(), hints_a, hints_b, options,
-                           &scope);
+                           &scope.value);
   });
 }
 
@@ -114,15 +102,13 @@ struct Measured {
 };
 
 Measured MeasurePlan(std::shared_ptr<Plan> plan,
-                     nb::handle program_object,
+                     Given<Program&, "explain"> program,
                      nb::handle feed,
-                     nb::handle scope_object,
+                     Given<Scope&, "explain"> scope,
                      double budget) {
-  const Program& program = ToProgram(program_object, "explain");
-  const Scope& scope = ToScope(scope_object, "explain");
   plan->RequireWhole("measuring");
   const FeedArrays arrays(program, feed);
-  const ProfiledPlan measured{plan.get(), &arrays.feeds(), &scope};
+  const ProfiledPlan measured{plan.get(), &arrays.feeds(), &scope.value};
   return RunInterruptibly([&] {
     auto profiles = ProfileTogether({&measured, 1}, {.budget_seconds = budget});
     return Measured{plan, std::move(profiles[0])};
@@ -162,19 +148,17 @@ struct TimedPlan {
 };
 
 std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
-                                 nb::handle program_object,
+                                 Given<Program&, "report"> program,
                                  nb::handle feed,
-                                 nb::handle scope_object,
+                                 Given<Scope&, "report"> scope,
                                  double budget,
                                  const std::vector<std::string>& names) {
-  const Program& program = ToProgram(program_object, "report");
-  const Scope& scope = ToScope(scope_object, "report");
   const FeedArrays arrays(program, feed);
   std::vector<const Plan*> plans;
   std::vector<ProfiledPlan> measured;
   for (const nb::handle plan : plan_objects) {
     plans.push_back(nb::cast<const Plan*>(plan));
-    measured.push_back({plans.back(), &arrays.feeds(), &scope});
+    measured.push_back({plans.back(), &arrays.feeds(), &scope.value});
   }
   return RunInterruptibly([&] {
     const auto profiles = ProfileTogether(measured, {.budget_seconds = budget});
@@ -195,22 +179,16 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
 // of its outputs, and the sentence about it; -1 and "" if there is none. Plans
 // that ranks run together are not looked at.
 std::pair<int, std::string> FindPlanFault(const Plan& plan,
-                                          nb::handle program_object,
+                                          Given<Program&, "report"> program,
                                           nb::handle feed,
-                                          nb::handle scope_object) {
-  const Program& program = ToProgram(program_object, "report");
-  const Scope& scope = ToScope(scope_object, "report");
+                                          Given<Scope&, "report"> scope) {
   const FeedArrays arrays(program, feed);
   if (!plan.hooks().empty()) return {-1, ""};
   return RunInterruptibly([&] {
-    RunFault fault = FindFault(plan, arrays.feeds(), &scope);
+    RunFault fault = FindFault(plan, arrays.feeds(), &scope.value);
     return std::pair(fault.op_index, std::move(fault.text));
   });
 }
-
-}  // namespace
-
-namespace {
 
 void BindComparison(nb::module_& m) {
   nb::class_<Timing>(m, "Timing", "How long calls took, in seconds.")
@@ -242,11 +220,9 @@ void BindComparison(nb::module_& m) {
               "Index into ops; -1 when all agree.")
       .def_ro("run_a", &Comparison::run_a)
       .def_ro("run_b", &Comparison::run_b)
-      .def_prop_ro("b_over_a",
-                   [](const Comparison& self) {
-                     return nb::make_tuple(self.b_over_a.low,
-                                           self.b_over_a.high);
-                   })
+      .def_prop_ro(
+          "b_over_a",
+          [](const Comparison& self) { return ToTuple(self.b_over_a); })
       .def("__bool__",
            [](const Comparison& self) { return self.first_difference < 0; })
       .def_prop_ro(
@@ -268,11 +244,10 @@ void BindComparison(nb::module_& m) {
   m.attr("_LEAST_TURNS") = kLeastTurns;
   m.def("_hints_of_set",
         [](const std::string& text) { return std::string(HintsOfSet(text)); });
-  m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
-        nb::arg("hints_a").none(), nb::arg("hints_b").none(),
-        nb::arg("place").none(), nb::arg("relative_tolerance").none(),
-        nb::arg("absolute_tolerance").none(), nb::arg("scope").none(),
-        nb::arg("fetch_list").none(), nb::arg("budget"));
+  m.def("_compare", &Compare, "program"_a.none(), "feed"_a.none(),
+        "hints_a"_a.none(), "hints_b"_a.none(), "place"_a.none(),
+        "relative_tolerance"_a.none(), "absolute_tolerance"_a.none(),
+        "scope"_a.none(), "fetch_list"_a.none(), "budget"_a);
 }
 
 }  // namespace
@@ -296,31 +271,27 @@ void BindComparing(nb::module_& m) {
           [](const Profile& self, size_t calls) {
             return ToString(self.report, calls);
           },
-          nb::arg("calls"), "The text with this many calls of kernels.")
+          "calls"_a, "The text with this many calls of kernels.")
       .def("_table",
            [](const Profile& self) {
              return ReportJson(MakeTable(self.report));
            })
       .def("__str__",
            [](const Profile& self) { return ToString(self.report); });
-  m.def("_profile", &RunProfiled, nb::arg("executor"),
-        nb::arg("program").none(), nb::arg("feed").none(),
-        nb::arg("fetch_list").none(), nb::arg("scope").none(),
-        nb::arg("budget"));
+  m.def("_profile", &RunProfiled, "executor"_a, "program"_a.none(),
+        "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none(), "budget"_a);
   nb::class_<Measured>(m, "_Measured")
       .def("text", &Measured::Text)
       .def("json", &Measured::Json);
-  m.def("_measure", &MeasurePlan, nb::arg("plan"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+  m.def("_measure", &MeasurePlan, "plan"_a, "program"_a.none(), "feed"_a.none(),
+        "scope"_a.none(), "budget"_a);
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);
-  m.def("_find_fault", &FindPlanFault, nb::arg("plan"),
-        nb::arg("program").none(), nb::arg("feed").none(),
-        nb::arg("scope").none());
-  m.def("_time_plans", &TimePlans, nb::arg("plans"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"),
-        nb::arg("names"));
+  m.def("_find_fault", &FindPlanFault, "plan"_a, "program"_a.none(),
+        "feed"_a.none(), "scope"_a.none());
+  m.def("_time_plans", &TimePlans, "plans"_a, "program"_a.none(),
+        "feed"_a.none(), "scope"_a.none(), "budget"_a, "names"_a);
 }
 
 }  // namespace sluice::python

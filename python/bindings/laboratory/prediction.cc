@@ -4,15 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/what_if.h"
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
 
@@ -24,16 +18,14 @@ namespace {
 using Faster =
     std::vector<std::tuple<std::string, std::string, std::string, double>>;
 
-Placement PredictWhatIf(nb::handle program_object,
+Placement PredictWhatIf(Given<Program&, "what_if"> program,
                         nb::handle feed,
                         nb::handle fetch_list,
-                        nb::handle scope_object,
+                        Given<Scope&, "what_if"> scope,
                         const std::vector<nb::object>& devices,
                         const Faster& faster,
                         std::optional<std::pair<double, double>> link,
                         double budget) {
-  const Program& program = ToProgram(program_object, "what_if");
-  const Scope& scope = ToScope(scope_object, "what_if");
   const FeedArrays arrays(program, feed);
   const Fetches fetches = ToFetches(program, fetch_list);
   WhatIf change;
@@ -49,10 +41,13 @@ Placement PredictWhatIf(nb::handle program_object,
   }
   change.budget_seconds = budget;
   const nb::gil_scoped_release release;
-  return PredictPlacement(program, arrays.feeds(), fetches, change, &scope);
+  return PredictPlacement(program, arrays.feeds(), fetches, change,
+                          &scope.value);
 }
 
-void BindPlacement(nb::module_& m) {
+}  // namespace
+
+void BindPrediction(nb::module_& m) {
   nb::class_<PlacedOp>(m, "PlacedOp", "One op of a Placement.")
       .def_ro("op_index", &PlacedOp::op_index)
       .def_ro("op", &PlacedOp::op)
@@ -89,16 +84,9 @@ void BindPlacement(nb::module_& m) {
       .def("_table",
            [](const Placement& self) { return ReportJson(MakeTable(self)); })
       .def("__str__", [](const Placement& self) { return ToString(self); });
-  m.def("_what_if", &PredictWhatIf, nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("fetch_list").none(),
-        nb::arg("scope").none(), nb::arg("devices"), nb::arg("faster"),
-        nb::arg("link").none(), nb::arg("budget"));
-}
-
-}  // namespace
-
-void BindPrediction(nb::module_& m) {
-  BindPlacement(m);
+  m.def("_what_if", &PredictWhatIf, "program"_a.none(), "feed"_a.none(),
+        "fetch_list"_a.none(), "scope"_a.none(), "devices"_a, "faster"_a,
+        "link"_a.none(), "budget"_a);
 }
 
 }  // namespace sluice::python

@@ -4,11 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/costs/kernel_costs.h"
 #include "sluice/framework/costs/machine.h"
 #include "sluice/framework/costs/machine_figures.h"
@@ -19,12 +14,13 @@
 #include "sluice/laboratory/tuning/cost_samples.h"
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/platform/error.h"
-#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/hints.h"
 #include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
 #include "sluice/python/bindings/registry.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
@@ -59,21 +55,6 @@ class Progress {
   std::exception_ptr raised_;
 };
 
-TuneResult TuneWithoutGil(Executor& executor,
-                          const Program& program,
-                          const Feeds& feeds,
-                          const Fetches& fetches,
-                          Scope* scope,
-                          const TuneOptions& options,
-                          bool* interrupted) {
-  const nb::gil_scoped_release release;
-  const InterruptibleRun interruptible;
-  TuneResult result =
-      sluice::Tune(executor, program, feeds, fetches, scope, options);
-  *interrupted = interruptible.interrupted();
-  return result;
-}
-
 // Clears Ctrl-C, which has ended tuning.
 void TakeInterrupt() {
   if (PyErr_CheckSignals() == 0) return;
@@ -84,16 +65,14 @@ void TakeInterrupt() {
 }
 
 TuneResult Tune(Executor& executor,
-                nb::handle program_object,
+                Given<Program&, "tune"> program,
                 nb::handle feed,
                 nb::handle fetch_list,
-                nb::handle scope_object,
+                Given<Scope&, "tune"> scope,
                 double budget,
                 bool again,
                 nb::handle progress,
                 nb::handle before_kernel) {
-  const Program& program = ToProgram(program_object, "tune");
-  Scope& scope = ToScope(scope_object, "tune");
   const FeedArrays arrays(program, feed);
   const Fetches fetches = ToFetches(program, fetch_list);
   const ActiveHints hints;
@@ -115,8 +94,13 @@ TuneResult Tune(Executor& executor,
     };
   }
   bool interrupted = false;
-  TuneResult result = TuneWithoutGil(executor, program, arrays.feeds(), fetches,
-                                     &scope, options, &interrupted);
+  TuneResult result = WithoutGil([&] {
+    const InterruptibleRun interruptible;
+    TuneResult tuned = sluice::Tune(executor, program, arrays.feeds(), fetches,
+                                    &scope.value, options);
+    interrupted = interruptible.interrupted();
+    return tuned;
+  });
   call.Rethrow();
   if (interrupted) TakeInterrupt();
   return result;
@@ -136,11 +120,11 @@ std::vector<std::string> Records() {
 
 nb::dict RecordFiles() {
   const auto& store = RecordStore::Default();
-  nb::dict files;
-  files["system"] = store.sources().system;
-  files["user"] = store.sources().user;
-  files["remarks"] = store.remarks();
-  return files;
+  return DictOf({
+      {"system", store.sources().system},
+      {"user", store.sources().user},
+      {"remarks", store.remarks()},
+  });
 }
 
 // A CostSample: its row, its measured and its fixed seconds, and those of each
@@ -196,13 +180,10 @@ void BindTunedKernels(nb::module_& m) {
       .def_prop_ro(
           "library",
           [](const TunedKernel& self) { return self.kernel->key.library; })
-      .def_prop_ro("place",
-                   [](const TunedKernel& self) { return ToPython(self.place); })
+      .def_ro("place", &TunedKernel::place)
       .def_prop_ro(
           "verdict",
-          [](const TunedKernel& self) {
-            return std::string(ToString(self.verdict));
-          },
+          [](const TunedKernel& self) { return ToString(self.verdict); },
           "\"ok\", \"wrong\" or \"unchecked\".")
       .def_ro("message", &TunedKernel::message,
               "Why it is wrong, or was not checked.")
@@ -220,9 +201,7 @@ void BindTunedKernels(nb::module_& m) {
       .def_ro("predicted", &TunedKernel::predicted_seconds)
       .def_prop_ro(
           "evidence",
-          [](const TunedKernel& self) {
-            return std::string(ToString(self.evidence));
-          },
+          [](const TunedKernel& self) { return ToString(self.evidence); },
           "Where the prediction came from.")
       .def("__repr__", [](const TunedKernel& self) {
         return Format("<TunedKernel {}: {}>", *self.kernel, self.verdict);
@@ -305,10 +284,9 @@ void BindTuning(nb::module_& m) {
   m.def("_records", &Records);
   m.def("_record_files", &RecordFiles);
   BindMachineFigures(m);
-  m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
-        nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),
-        nb::arg("budget"), nb::arg("again"), nb::arg("progress").none(),
-        nb::arg("before_kernel").none() = nb::none());
+  m.def("_tune", &Tune, "executor"_a, "program"_a, "feed"_a.none(),
+        "fetch_list"_a.none(), "scope"_a, "budget"_a, "again"_a,
+        "progress"_a.none(), "before_kernel"_a.none() = nb::none());
 }
 
 }  // namespace sluice::python

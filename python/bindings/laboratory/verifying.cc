@@ -3,15 +3,14 @@
 #include <string>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "sluice/framework/op/registry.h"
 #include "sluice/laboratory/gradient_check.h"
 #include "sluice/laboratory/kernel_check.h"
 #include "sluice/platform/error.h"
+#include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
 #include "sluice/python/bindings/registry.h"
+#include "sluice/python/bindings/results.h"
 
 namespace sluice::python {
 
@@ -27,28 +26,24 @@ const KernelDef& FindKernel(const nb::dict& fields) {
         nb::str(fields).c_str());
 }
 
-nb::dict Describe(const KernelMistake& mistake) {
-  nb::dict entry;
-  entry["check"] = mistake.check;
-  entry["example"] = mistake.example;
-  entry["threads"] = mistake.threads;
-  entry["signature"] = mistake.signature;
-  entry["message"] = mistake.message;
-  return entry;
+nb::dict DescribeMistake(const KernelMistake& mistake) {
+  return DictOf({
+      {"check", mistake.check},
+      {"example", mistake.example},
+      {"threads", mistake.threads},
+      {"signature", mistake.signature},
+      {"message", mistake.message},
+  });
 }
 
-nb::dict Describe(const KernelReport& report) {
-  nb::list mistakes;
-  for (const KernelMistake& mistake : report.mistakes) {
-    mistakes.append(Describe(mistake));
-  }
-  nb::dict result;
-  result["examples"] = report.examples;
-  result["refused"] = report.refused;
-  result["error"] = report.error;
-  result["remark"] = report.remark;
-  result["mistakes"] = mistakes;
-  return result;
+nb::dict DescribeReport(const KernelReport& report) {
+  return DictOf({
+      {"examples", report.examples},
+      {"refused", report.refused},
+      {"error", report.error},
+      {"remark", report.remark},
+      {"mistakes", ToList(report.mistakes, DescribeMistake)},
+  });
 }
 
 KernelCheckOptions OptionsOf(const std::string& examples,
@@ -75,12 +70,9 @@ nb::dict Check(const nb::dict& fields,
   const KernelDef* kernel = &FindKernel(fields);
   KernelCheckOptions options = OptionsOf(examples, examples_file, only, before);
   options.threads = threads;
-  std::vector<KernelReport> reports;
-  {
-    const nb::gil_scoped_release release;
-    reports = CheckKernels({&kernel, 1}, options);
-  }
-  return Describe(reports[0]);
+  return DescribeReport(WithoutGil([&] {
+    return CheckKernels({&kernel, 1}, options)[0];
+  }));
 }
 
 // Checks the gradient of an op; None if it has none.
@@ -92,12 +84,9 @@ nb::object CheckGradient(const std::string& op,
   const OpSchema& schema = Registry::Global().Schema(op);
   if (schema.gradient_fn() == nullptr) return nb::none();
   KernelCheckOptions options = OptionsOf(examples, examples_file, only, before);
-  KernelReport report;
-  {
-    const nb::gil_scoped_release release;
-    report = sluice::CheckGradient(schema, schema.gradient_fn(), options);
-  }
-  return Describe(report);
+  return DescribeReport(WithoutGil([&] {
+    return sluice::CheckGradient(schema, schema.gradient_fn(), options);
+  }));
 }
 
 }  // namespace
@@ -111,11 +100,10 @@ void BindVerifying(nb::module_& m) {
     }
     return std::vector<std::string>(ops.begin(), ops.end());
   });
-  m.def("_check_kernel", &Check, nb::arg("kernel"), nb::arg("examples"),
-        nb::arg("examples_file"), nb::arg("threads"), nb::arg("only"),
-        nb::arg("before"));
-  m.def("_check_gradient", &CheckGradient, nb::arg("op"), nb::arg("examples"),
-        nb::arg("examples_file"), nb::arg("only"), nb::arg("before"));
+  m.def("_check_kernel", &Check, "kernel"_a, "examples"_a, "examples_file"_a,
+        "threads"_a, "only"_a, "before"_a);
+  m.def("_check_gradient", &CheckGradient, "op"_a, "examples"_a,
+        "examples_file"_a, "only"_a, "before"_a);
 }
 
 }  // namespace sluice::python
