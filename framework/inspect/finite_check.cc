@@ -44,6 +44,7 @@ int64_t First(Find find, const Tensor& tensor) {
 // The elements of a tensor by kind.
 struct Elements {
   explicit Elements(const Tensor& tensor) : all(tensor.numel()) {
+    if (all == 0) return;
     for (const double value : ToDoubles(tensor)) {
       if (std::isnan(value)) {
         ++nan;

@@ -26,7 +26,7 @@
   const faulty = report.fault ? sluice.byIndex.get(report.fault.op) : undefined;
   if (report.fault) {
     document.getElementById("fault").hidden = false;
-    sluice.fill("fault", sluice.said(report.fault.lines.join("\n")),
+    sluice.fill("fault", sluice.said(report.fault.lines.join("\n")), faulty ? ", here in " : "",
       faulty ? make("button", { type: "button", class: "link", onclick: () => sluice.choose(faulty, true) }, `${faulty.number} ${faulty.op}`) : "");
   }
   const words = report.wrong_kernels.map((text) => `${text}.`);
