@@ -6,6 +6,7 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/explain_values.h"
 #include "sluice/framework/inspect/json_writer.h"
+#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/framework/inspect/run_profile.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/platform/error.h"
@@ -142,6 +143,7 @@ void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
   const OpKernelType& key = decision.kernel->key;
   json->Field("index", decision.op_index);
   json->Field("op", decision.op);
+  json->Field("call", NameOf(decision));
   json->Field("place", ToString(decision.place));
   json->Field("dtype", ToString(key.dtype));
   json->Field("layout", ToString(decision.list->layout));

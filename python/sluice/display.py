@@ -87,13 +87,6 @@ LIBRARIES = {
     "OPENBLAS": ("OpenBLAS", "4"),
     "CUBLAS": ("cuBLAS", "5"),
 }
-_SHORT = {
-    "batch_norm": "bn",
-    "elementwise_add": "add",
-    "elementwise_sub": "sub",
-    "elementwise_mul": "mul",
-    "elementwise_div": "div",
-}
 
 
 def kernel_name(library: str, variant: str) -> str:
@@ -106,8 +99,9 @@ def kernel_name(library: str, variant: str) -> str:
 
 def call_name(op: Mapping[str, Any]) -> str:
     """The name of a call in a plan's JSON, as explain() has it."""
-    first, *rest = op["covered_ops"] or [op["op"]]
-    return "+".join([first, *(_SHORT.get(each, each) for each in rest)])
+    # Reports of older versions have no names.
+    name = op.get("call") or "+".join(op["covered_ops"] or [op["op"]])
+    return str(name)
 
 
 def call_number(op: Mapping[str, Any]) -> str:

@@ -142,7 +142,7 @@ def test_a_program_is_printed_without_what_goes_without_saying():
 
 
 def test_names_of_calls():
-    op = {"op": "relu_pool2d", "covered_ops": ["relu", "elementwise_add"], "covers": [6, 7], "index": 7}
+    op = {"op": "relu_pool2d", "call": "relu+add", "covers": [6, 7], "index": 7}
     assert (call_name(op), call_number(op)) == ("relu+add", "#6")
     assert call_number({**op, "covers": []}) == "+7"
     assert [kernel_name(*k) for k in (("PLAIN", "plain"), ("ONEDNN", "direct"), ("MPI", "mpi"))] == [
