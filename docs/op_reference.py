@@ -14,6 +14,7 @@ from typing import Any
 
 import sluice
 from sluice import _core
+from sluice.display import kernel_name
 
 import op_examples
 import op_sources
@@ -255,10 +256,9 @@ def fastest(records: Iterable[Path]) -> dict[str, str]:
                 best[key] = min(best.get(key, found), found)
     wins: dict[str, collections.Counter[str]] = {}
     for _, kernel in best.values():
-        # As in "matmul/gemm (cpu float32 OPENBLAS)".
-        op, variant, library = re.fullmatch(r"(\w+)/(\w+) \(.* (\w+)\)", kernel).groups()
-        name = variant if library == "PLAIN" else f"{library.lower()}/{variant}"
-        wins.setdefault(op, collections.Counter())[name] += 1
+        parts = _core._kernel_parts(kernel)
+        name = kernel_name(parts["library"], parts["variant"])
+        wins.setdefault(parts["op"], collections.Counter())[name] += 1
     return {
         op: ", ".join(f"{text(name)} {n}" for name, n in count.most_common(3))
         for op, count in wins.items()

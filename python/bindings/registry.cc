@@ -6,6 +6,7 @@
 
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/kernel_library.h"
+#include "sluice/framework/op/kernel_name.h"
 #include "sluice/framework/op/plugin_kernels.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/plugin/plugin_loader.h"
@@ -129,6 +130,18 @@ nb::dict ToPython(const KernelDef& kernel) {
 void BindRegistry(nb::module_& m) {
   m.def("_schema", [](const Given<std::string, "the type of an op">& op) {
     return DescribeSchema(Registry::Global().Schema(op));
+  });
+  // The parts of a kernel's name in records; none for another text.
+  m.def("_kernel_parts", [](const std::string& name) {
+    nb::dict parts;
+    if (const auto found = PartsOfKernelName(name)) {
+      parts["op"] = found->op;
+      parts["variant"] = found->variant;
+      parts["place"] = found->place;
+      parts["dtype"] = found->dtype;
+      parts["library"] = found->library;
+    }
+    return parts;
   });
   m.def("_op_names", [] { return Registry::Global().OpNames(); });
   // Names of the passes of all loaded libraries.

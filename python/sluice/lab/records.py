@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from sluice import _core, _lab
@@ -12,8 +11,6 @@ from . import text
 
 # Signatures that are listed unless all are.
 _NEWEST = 10
-# "relu/plain (cpu float32 PLAIN)"
-_KERNEL = re.compile(r"[^/]*/(.*) \((\S+) \S+ (\S+)\)")
 
 
 def records(op: str | None = None) -> list[dict[str, Any]]:
@@ -44,10 +41,10 @@ def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
     kernels.sort(key=lambda record: record.get("median") or float("inf"))
     rows, messages = [], []
     for i, record in enumerate(kernels):
-        parts = _KERNEL.fullmatch(record["kernel"])
-        name = text.kernel(parts[3], parts[1]) if parts else record["kernel"]
-        if parts and parts[2] != "cpu":
-            name += f" at {parts[2]}"
+        parts, name = _core._kernel_parts(record["kernel"]), record["kernel"]
+        if parts:
+            name = text.kernel(parts["library"], parts["variant"])
+            name += f" at {parts['place']}" * (parts["place"] != "cpu")
         median = record.get("median", 0)
         said = record.get("message", "")
         rows.append(

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/kernel_name.h"
 #include "sluice/framework/op/op_registry.h"
 
 namespace sluice {
@@ -152,6 +153,23 @@ TEST(RegistryTest, KernelsOfAMacroHaveTheVersionOfTheirSource) {
   const auto kernels = registry.Kernels("op");
   EXPECT_EQ(kernels.front()->recorded_version, "1f00c2a97b3e");
   EXPECT_EQ(kernels.back()->recorded_version, "1");
+}
+
+TEST(RegistryTest, NamesOfKernelsHaveParts) {
+  KernelDef kernel = Kernel("tiled", DType::kBFloat16);
+  kernel.key.place = PlaceKind::kCUDA;
+  const auto parts = PartsOfKernelName(ToString(kernel));
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->op, "op");
+  EXPECT_EQ(parts->variant, "tiled");
+  EXPECT_EQ(parts->place, "cuda");
+  EXPECT_EQ(parts->dtype, "bfloat16");
+  EXPECT_EQ(parts->library, "PLAIN");
+  for (const char* other :
+       {"", "op", "op/plain", "op/plain (cpu float32)", "/plain (cpu any L)",
+        "op/plain (cpu float32 PLAIN) more"}) {
+    EXPECT_FALSE(PartsOfKernelName(other)) << other;
+  }
 }
 
 TEST(RegistryTest, OperatorsOfAMacroHaveTheFamilyOfTheirSource) {
