@@ -52,7 +52,7 @@ double Sign(T x, T y) {
 }
 
 template <typename T>
-class ManhattanDistanceTest : public testing::Test {
+class ManhattanDistanceTest : public ::testing::Test {
  protected:
   using Function = void (*)(const T*, const T*, T*, int64_t, int64_t, int64_t);
   using GradFunction =
@@ -114,7 +114,7 @@ class ManhattanDistanceTest : public testing::Test {
   }
 };
 
-using Types = testing::Types<float, double>;
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ManhattanDistanceTest, Types);
 
 TYPED_TEST(ManhattanDistanceTest, BlockedMatchesTheFormula) {
