@@ -44,7 +44,7 @@ SLUICE_API std::string Wrapped(std::string_view text,
                                size_t other = 2);
 
 // A line that ReportText does not break.
-ExplainLine WholeLine(std::string text);
+SLUICE_API ExplainLine WholeLine(std::string text);
 
 // What the laboratory found out, as text: the lines above the table, an empty
 // line, the table as a TextTable whose columns are cut to `least` characters at
