@@ -1,7 +1,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/cuda_device.h"
 #include <gtest/gtest.h>
 
@@ -11,26 +10,12 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::InferOpShapes;
-
 Tensor Numbers(const DDim& dims) {
   std::vector<float> values(dims.numel());
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(i);
   }
   return Tensor::FromVector(dims, values);
-}
-
-TEST(Matmul, InfersWhatIsKnown) {
-  EXPECT_EQ(InferOpShapes("matmul", {{"X", {-1, 3}}, {"Y", {3, 7}}})["Out"],
-            DDim({-1, 7}));
-  EXPECT_EQ(
-      InferOpShapes("matmul", {{"X", {-1, 2, -1}}, {"Y", {4, 3, 7}}}).at("Out"),
-      DDim({4, 2, 7}));
-  EXPECT_FALSE(
-      InferOpShapes("matmul", {{"X", DDim::UnknownRank()}, {"Y", {3, 7}}})
-          .at("Out")
-          .rank_known());
 }
 
 // Partial tiles, a batch, and strides of both transposed matrices.

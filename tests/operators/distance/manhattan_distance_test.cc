@@ -1,7 +1,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -14,7 +13,6 @@ namespace sluice {
 namespace {
 
 using testing::ExpectError;
-using testing::InferOpShapes;
 
 Tensor Distance(const Tensor& x,
                 const Tensor& y,
@@ -49,17 +47,6 @@ TEST(ManhattanDistance, RefusesWidthsThatDiffer) {
               {"manhattan_distance", "X", "[1, 3]", "Y", "[1, 2]", "3 and 2"},
               [&] { Distance(x, y); });
   EXPECT_EQ(Distance(x, x).ToVector<float>(), std::vector<float>{0});
-}
-
-TEST(ManhattanDistance, InfersUnknownShapes) {
-  EXPECT_EQ(
-      InferOpShapes("manhattan_distance", {{"X", {-1, 48}}, {"Y", {5, -1}}})
-          .at("Out"),
-      DDim({-1, 5}));
-  EXPECT_EQ(InferOpShapes("manhattan_distance",
-                          {{"X", DDim::UnknownRank()}, {"Y", {5, 2}}})
-                .at("Out"),
-            DDim({-1, 5}));
 }
 
 TEST(ManhattanDistance, FunctorComputesByItself) {

@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -13,7 +12,6 @@ namespace sluice {
 namespace {
 
 using ::sluice::testing::ExpectError;
-using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 
 Tensor Index(const DDim& dims, const std::vector<int64_t>& values) {
@@ -38,16 +36,6 @@ TEST(GatherElements, NamesTheFirstIndexOutOfRange) {
               {"Index[70001] = 9"}, [&] {
                 Gather(Of({2}, {1, 2}), Index({300000}, values));
               });
-}
-
-TEST(Elements, InferWhatIsKnown) {
-  EXPECT_EQ(InferOpShapes("gather_elements",
-                          {{"X", {-1, 2}}, {"Index", {5, -1}}})["Out"],
-            DDim({5, -1}));
-  EXPECT_EQ(InferOpShapes("scatter_elements", {{"X", {-1, 2}},
-                                               {"Index", {5, -1}},
-                                               {"Updates", {5, 1}}})["Out"],
-            DDim({-1, 2}));
 }
 
 }  // namespace

@@ -4,9 +4,6 @@
 #include <vector>
 
 #include "tests/operators/harness/harness.h"
-#include "tests/operators/harness/infer_op_shapes.h"
-#include "tests/operators/harness/op_case.h"
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -14,12 +11,7 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-
-DDim TransposeInferred(const DDim& x, const Ints& axis) {
-  return InferOpShapes("transpose", {{"X", x}}, {{"axis", axis}})["Out"];
-}
 
 // Every kernel of every dtype, including oneDNN's code for blocks of 8 and 16:
 // elements are moved, not computed.
@@ -54,12 +46,6 @@ TEST(TransposeTest, EveryKernelKeepsEveryBit) {
       }
     }
   }
-}
-
-TEST(TransposeTest, InfersWhatIsKnown) {
-  EXPECT_EQ(TransposeInferred({-1, 2}, {1, 0}), DDim({2, -1}));
-  EXPECT_EQ(TransposeInferred(DDim::UnknownRank(), {1, 0}), DDim({-1, -1}));
-  EXPECT_EQ(TransposeInferred({}, {}), DDim({}));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
@@ -9,7 +8,6 @@
 namespace sluice {
 namespace {
 
-using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 
 TEST(GroupNorm, IsInstanceNormOfOneChannelAndLayerNormOfAll) {
@@ -27,21 +25,6 @@ TEST(GroupNorm, IsInstanceNormOfOneChannelAndLayerNormOfAll) {
   EXPECT_EQ(group_norm(1),
             RunOp("layer_norm", {{"X", x}})["Y"].ToVector<float>());
   EXPECT_NE(group_norm(2), group_norm(3));
-}
-
-TEST(RowNorm, InfersWhatIsKnown) {
-  const auto shapes =
-      InferOpShapes("layer_norm", {{"X", {-1, 3, 4}}, {"Scale", {12}}},
-                    {{"begin_norm_axis", int64_t{-2}}});
-  EXPECT_EQ(shapes.at("Mean"), DDim({-1}));
-  EXPECT_EQ(shapes.at("Y"), DDim({-1, 3, 4}));
-  EXPECT_EQ(InferOpShapes("instance_norm", {{"X", {-1, -1, 4}}, {"Scale", {3}}})
-                .at("Mean"),
-            DDim({-1, 3}));
-  EXPECT_EQ(
-      InferOpShapes("group_norm", {{"X", {7, -1, 4}}}, {{"groups", int64_t{2}}})
-          .at("Variance"),
-      DDim({7, 2}));
 }
 
 }  // namespace

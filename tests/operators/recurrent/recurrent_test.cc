@@ -32,14 +32,6 @@ Tensor Offsets(const std::vector<int64_t>& offsets) {
                                      offsets);
 }
 
-TEST(Recurrent, InfersUnknownSizesFromTheWeights) {
-  auto shapes = InferOpShapes(
-      "lstm", {{"X", {-1, -1, 3}}, {"W", {2, 20, -1}}, {"R", {2, -1, -1}}},
-      {{"direction", std::string("bidirectional")}});
-  EXPECT_EQ(shapes.at("Y"), DDim({-1, 2, -1, 5}));
-  EXPECT_EQ(shapes.at("LastC"), DDim({2, -1, 5}));
-}
-
 class RecurrentRefuses : public ::testing::Test {
  protected:
   // Expects an error of a lstm with 2 steps, 1 row, 3 inputs and 2 units.

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "tests/operators/harness/harness.h"
-#include "tests/operators/harness/infer_op_shapes.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run/executor.h"
@@ -18,18 +18,7 @@
 namespace sluice {
 namespace {
 
-using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
-
-TEST(Reduction, InfersUnknownShapes) {
-  EXPECT_EQ(InferOpShapes("reduce_max", {{"X", {-1, 3}}}, {{"dim", Ints{1}}})
-                .at("Out"),
-            DDim({-1}));
-  EXPECT_FALSE(InferOpShapes("reduce_max", {{"X", DDim::UnknownRank()}},
-                             {{"dim", Ints{1}}})
-                   .at("Out")
-                   .rank_known());
-}
 
 TEST(Reduction, TheDimensionsMayBeFed) {
   Program program;

@@ -99,6 +99,7 @@ Attribute ToAttribute(const std::string& text) {
   return json.get<std::vector<double>>();
 }
 
+// Reads a shape, and the values of a tensor.
 RefusalRow::Input ReadInput(const std::string& argument, LineReader& reader) {
   RefusalRow::Input input{argument, {}, DDim::UnknownRank(), {}};
   if (reader.Take('?')) return input;
@@ -147,8 +148,18 @@ RefusalRow::Refusal ReadRefusal(LineReader reader) {
   return refusal;
 }
 
+std::vector<RefusalRow::Input> ReadOutputs(LineReader& reader) {
+  std::vector<RefusalRow::Input> outputs;
+  do {
+    const std::string name = reader.Word();
+    outputs.push_back(ReadInput(name, reader));
+  } while (reader.Take(','));
+  Require(reader.done(), "expected , between outputs");
+  return outputs;
+}
+
 // Adds a line, which is not empty, to the rows of a file. Those from
-// `*refused` on have no error yet.
+// `*refused` on have neither an error nor outputs yet.
 void ReadLine(const std::string& line,
               RefusalRow next,
               size_t* refused,
@@ -162,9 +173,16 @@ void ReadLine(const std::string& line,
   }
   Require(indent == 4, "expected a line that is indented by 0, 2 or 4");
   Require(*refused < rows->size(), "expected a call before its error");
-  const RefusalRow::Refusal refusal = ReadRefusal(LineReader(line));
+  LineReader reader(line);
+  if (reader.Take('=')) {
+    next.outputs = ReadOutputs(reader);
+  } else {
+    next.refusal = ReadRefusal(reader);
+  }
   while (*refused < rows->size()) {
-    (*rows)[(*refused)++].refusal = refusal;
+    RefusalRow& row = (*rows)[(*refused)++];
+    row.refusal = next.refusal;
+    row.outputs = next.outputs;
   }
 }
 
@@ -287,17 +305,37 @@ void ExpectRefused(const RefusalRow& row) {
   }
 }
 
+void ExpectShapes(const RefusalRow& row) {
+  std::vector<std::pair<std::string, DDim>> inputs;
+  for (const RefusalRow::Input& input : row.inputs) {
+    inputs.emplace_back(input.argument, input.dims);
+  }
+  const auto shapes = InferOpShapes(row.op, inputs, row.attributes);
+  for (const RefusalRow::Input& output : row.outputs) {
+    const std::string got = ToString(shapes.at(output.argument));
+    const std::string want = ToString(output.dims);
+    if (got == want) continue;
+    ADD_FAILURE_AT(row.file.c_str(), row.line)
+        << "expected " << output.argument << " " << want << ", got " << got;
+  }
+}
+
 int RegisterRefusals(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> files;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().filename() == "refusals.txt") files.insert(entry.path());
+    const std::string name = entry.path().filename();
+    if (name == "refusals.txt" || name == "shapes.txt") {
+      files.insert(entry.path());
+    }
   }
   int count = 0;
   for (const std::filesystem::path& file : files) {
     try {
       for (const RefusalRow& row : ParseRefusals(ReadFile(file), file)) {
-        Register(row.test, file, row.line, [row] { ExpectRefused(row); });
+        Register(row.test, file, row.line, [row] {
+          row.outputs.empty() ? ExpectRefused(row) : ExpectShapes(row);
+        });
         ++count;
       }
     } catch (const std::invalid_argument& error) {

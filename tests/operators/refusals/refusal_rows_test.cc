@@ -42,6 +42,22 @@ TEST(RefusalRows, AreTestsWithFileAndLine) {
   }
 }
 
+TEST(RefusalRows, MayHaveTheShapesOfOutputs) {
+  const auto rows = Parse(
+      "A.B\n"
+      "  relu: X [-1, 3]\n"
+      "    = Out [-1, 3]\n"
+      "  top_k: X ?, k = 3\n"
+      "    = Out ?, Indices ?\n"
+      "  relu: X [2]\n"
+      "    = Out [3]\n");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[1].outputs.size(), 2U);
+  ExpectShapes(rows[0]);
+  ExpectShapes(rows[1]);
+  EXPECT_NONFATAL_FAILURE(ExpectShapes(rows[2]), "expected Out [3], got [2]");
+}
+
 TEST(RefusalRows, MistakesInTheTextNameTheLine) {
   const auto expect = [](const char* rows, const char* text) {
     EXPECT_THAT(
@@ -57,6 +73,8 @@ TEST(RefusalRows, MistakesInTheTextNameTheLine) {
   expect("A.B\n  relu: X [1]\n", "rows.txt:2: the calls before have no error");
   expect("A.B\n  relu: X [1]\n    Wrong op.dtype: \"X\"\n",
          "rows.txt:3: there is no error code Wrong");
+  expect("A.B\n  relu: X [1]\n    = Out [1] [2]\n",
+         "rows.txt:3: expected , between outputs");
   expect("A\n", "rows.txt:1: expected Suite.Name");
 }
 

@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +15,6 @@
 
 namespace sluice {
 namespace {
-
-using ::sluice::testing::InferOpShapes;
 
 constexpr float kQuietNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -141,18 +138,6 @@ TEST(TopKTest, FillsEveryRowOfMany) {
     EXPECT_EQ(indices[row], best - first);
     EXPECT_EQ(values[row], *best);
   }
-}
-
-AttributeMap TopK(int64_t k) {
-  return {{"k", k}};
-}
-
-TEST(TopKTest, InfersWhatIsKnown) {
-  EXPECT_EQ(InferOpShapes("top_k", {{"X", {-1, -1}}}, TopK(3))["Indices"],
-            DDim({-1, 3}));
-  EXPECT_FALSE(
-      InferOpShapes("top_k", {{"X", DDim::UnknownRank()}}, TopK(3))["Out"]
-          .rank_known());
 }
 
 }  // namespace

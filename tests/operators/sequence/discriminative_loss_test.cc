@@ -105,15 +105,5 @@ TEST(DiscriminativeLoss, RefusesMoreMasksThanFitIntoMemory) {
   refused(int64_t{1} << 59, "memory_planner.too_large", "at once: ");
 }
 
-TEST(DiscriminativeLoss, InfersUnknownShapes) {
-  const auto loss = [](const DDim& embedding, const DDim& mask) {
-    return InferOpShapes("discriminative_loss",
-                         {{"Embedding", embedding}, {"Mask", mask}})
-        .at("Loss");
-  };
-  EXPECT_EQ(loss({-1, 3, 4, 5}, {7, -1, -1, 2}), DDim({7}));
-  EXPECT_EQ(loss(DDim::UnknownRank(), DDim::UnknownRank()), DDim({-1}));
-}
-
 }  // namespace
 }  // namespace sluice

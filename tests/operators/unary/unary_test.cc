@@ -4,17 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/unary/unary_row.h"
 
 namespace sluice {
 namespace {
-
-using testing::InferOpShapes;
 
 std::vector<float> Apply(const std::string& op,
                          const std::vector<float>& x,
@@ -29,16 +27,6 @@ TEST(Unary, NaNStaysNaN) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     EXPECT_TRUE(std::isnan(Apply(row.info.name, {nan, 1})[0])) << row.info.name;
   }
-}
-
-TEST(Unary, InfersUnknownShapes) {
-  EXPECT_EQ(InferOpShapes("relu", {{"X", {-1, 3}}}).at("Out"), DDim({-1, 3}));
-  EXPECT_FALSE(InferOpShapes("relu", {{"X", DDim::UnknownRank()}})
-                   .at("Out")
-                   .rank_known());
-  EXPECT_EQ(InferOpShapes("relu_grad", {{"Out", {-1}}, {"Out@GRAD", {4}}})
-                .at("X@GRAD"),
-            DDim({4}));
 }
 
 // A new row is sufficient for a complete op.
