@@ -74,18 +74,6 @@ def layer_norm(op, input, scale, shift, begin_norm_axis, param_attr, bias_attr):
     _normalize(op, scale and param_attr, shift and bias_attr, size)
 
 
-def l2_normalize(op, x, axis):
-    if axis is None or len(x.shape) == 1:
-        op.attrs["axis"] = 0 if len(x.shape) == 1 else 1
-
-
-def spectral_norm(op, weight, dim):
-    rows = weight.shape[dim]
-    attr, start = ParamAttr(trainable=False), Normal(0.0, 1.0)
-    op.parameter("U", attr, [rows], start)
-    op.parameter("V", attr, [math.prod(weight.shape) // rows], start)
-
-
 # Windows over images
 
 
@@ -181,11 +169,6 @@ conv3d, conv3d_transpose, pool3d = conv2d, conv2d_transpose, pool2d
 # Products and tables
 
 
-def bilinear_tensor_product(op, x, y, size, param_attr, bias_attr):
-    op.parameter("Weight", param_attr, [size, x.shape[1], y.shape[1]])
-    op.parameter("Bias", bias_attr, [1, size])
-
-
 def embedding(op, size, padding_idx, param_attr):
     op.parameter("W", param_attr, [*size])
     known = padding_idx is not None
@@ -193,28 +176,6 @@ def embedding(op, size, padding_idx, param_attr):
 
 
 _embedding = embedding
-
-
-def row_conv(op, input, future_context_size, param_attr):
-    sizes = [future_context_size + 1, input.shape[-1]]
-    op.parameter("Filter", param_attr, sizes)
-
-
-def sequence_conv(
-    op, input, num_filters, filter_size, padding_start, param_attr
-):
-    sizes = [filter_size * input.shape[-1], num_filters]
-    op.parameter("Filter", param_attr, sizes)
-    centered = -(filter_size // 2)
-    start = centered if padding_start is None else padding_start
-    op.attrs["contextStart"] = start
-    op.bias(num_filters, 1)
-
-
-def prelu(op, x, mode, param_attr):
-    sizes = [1, *x.shape[1 : 2 if mode == "channel" else None]]
-    sizes = [1] if mode == "all" else sizes
-    op.parameter("Alpha", param_attr, sizes, Constant(0.25))
 
 
 # Recurrent layers
@@ -225,14 +186,6 @@ def dynamic_gru(op, size, param_attr, bias_attr):
     op.parameter("Bias", bias_attr, [1, 3 * size])
 
 
-def gru_unit(op, size, param_attr, bias_attr, activation, gate_activation):
-    op.parameter("Weight", param_attr, [size // 3, size])
-    op.parameter("Bias", bias_attr, [1, size])
-    codes = ("identity", "sigmoid", "tanh", "relu")
-    op.attrs["activation"] = codes.index(activation)
-    op.attrs["gate_activation"] = codes.index(gate_activation)
-
-
 def dynamic_lstm(op, size, param_attr, bias_attr, use_peepholes):
     op.parameter("Weight", param_attr, [size // 4, size])
     _bias_of_gates(op, size, bias_attr, use_peepholes)
@@ -241,12 +194,6 @@ def dynamic_lstm(op, size, param_attr, bias_attr, use_peepholes):
 def _bias_of_gates(op, size, attr, use_peepholes):
     gates = 7 if use_peepholes else 4
     op.parameter("Bias", attr, [1, size // 4 * gates])
-
-
-def dynamic_lstmp(op, size, proj_size, param_attr, bias_attr, use_peepholes):
-    op.parameter("Weight", param_attr, [proj_size, size])
-    op.parameter("ProjWeight", param_attr, [size // 4, proj_size])
-    _bias_of_gates(op, size, bias_attr, use_peepholes)
 
 
 # Tags and classes
@@ -273,12 +220,6 @@ def _nce(
     op.attrs["sampler"] = samplers.index(sampler)
 
 
-def hsigmoid(op, input, num_classes, param_attr, bias_attr, is_custom):
-    nodes = num_classes - (not is_custom)
-    op.parameter("W", param_attr, [nodes, input.shape[-1]])
-    op.parameter("Bias", bias_attr, [nodes, 1])
-
-
 def center_loss(op, input, num_classes, alpha, param_attr):
     given = ParamAttr.of(param_attr) or ParamAttr()
     fixed = dataclasses.replace(given, trainable=False)
@@ -292,12 +233,6 @@ def center_loss(op, input, num_classes, alpha, param_attr):
 
 def cast(op, x):
     op.attrs["in_dtype"] = code_of(x.dtype)
-
-
-def dropout(op, seed):
-    op.attrs["fix_seed"] = seed is not None
-    op.attrs["seed"] = seed or 0
-    op.into["Mask"] = None
 
 
 def log_softmax(op, input, axis, dtype):
@@ -336,10 +271,6 @@ def randint(op, low, high, shape):
         op.attrs["shape"] = [1]
     ends = (0, low) if high is None else (low, high)
     op.attrs["low"], op.attrs["high"] = ends
-
-
-def sequence_pool(op, pool_type):
-    op.attrs["pooltype"] = pool_type.upper()
 
 
 def meshgrid(op, input):

@@ -7,8 +7,11 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from ...initializer import Normal
+from ...layer_helper import ParamAttr
 from ...layers import ops
 from ...layers.dynamic import lstmp as projected
+from .declaration import FluidOp
 from .table import Op, row
 
 
@@ -26,28 +29,49 @@ def _scores(op: Op, x: Variable, W: Any, bias: Any, classes: Any) -> Variable:
     return z + op.gather(flat, Index=classes, axis=0)
 
 
-@row("hierarchical_sigmoid")
-def hierarchical_sigmoid(
-    op, X, W, Label, PathTable=None, PathCode=None, Bias=None, *, num_classes=2
+def _parameters_of_hsigmoid(
+    layer, input, num_classes, param_attr, bias_attr, is_custom
 ):
+    nodes = num_classes - (not is_custom)
+    layer.parameter("W", param_attr, [nodes, input.shape[-1]])
+    layer.parameter("Bias", bias_attr, [nodes, 1])
+
+
+@FluidOp(
+    "hierarchical_sigmoid",
+    parameters=_parameters_of_hsigmoid,
+    unused="is_custom",
+    defaults={"num_classes": 2},
+    path_table="PathTable",
+    path_code="PathCode",
+)
+def hsigmoid(
+    op, input, label, num_classes: int, param_attr=None, bias_attr=None,
+    name=None, path_table=None, path_code=None, is_custom=False,
+    is_sparse=False, *, W: Variable, Bias=None,
+):  # fmt: skip
     """The cost of each label's way through a tree.
 
     Without a table it is a complete binary tree: at the bits of label +
     num_classes, the nodes are its prefixes. As in Fluid, the steps that a short
     way lacks cost log(2) each.
     """
-    nodes, bits = PathTable, PathCode
+    nodes, bits = path_table, path_code
     if nodes is None:
         steps = range((num_classes - 1).bit_length())
         attrs = {"shape": [len(steps)], "dtype": "int64"}
         powers = op.assign_value(values=[2.0**k for k in steps], **attrs)
-        code = op.cast(op.reshape(Label, -1, 1), "int64") + num_classes
+        code = op.cast(op.reshape(label, -1, 1), "int64") + num_classes
         code = code // powers
         nodes, bits = code // 2 - 1, code % 2
-    taken = op.cast(nodes >= 0, X.dtype)
+    taken = op.cast(nodes >= 0, input.dtype)
     nodes = op.cast(ops.relu(op.cast(nodes, "float64")), "int64")
-    z = ops.clip(_scores(op, X, W, Bias, nodes) * taken, min=-40.0, max=40.0)
-    return _row_sums(ops.softplus(z * (op.cast(bits, X.dtype) * -2.0 + 1.0)))
+    z = ops.clip(
+        _scores(op, input, W, Bias, nodes) * taken, min=-40.0, max=40.0
+    )
+    return _row_sums(
+        ops.softplus(z * (op.cast(bits, input.dtype) * -2.0 + 1.0))
+    )
 
 
 @row("nce", outputs="Cost")
@@ -88,12 +112,22 @@ def nce(
     return total
 
 
-@row("spectral_norm")
-def spectral_norm(op, Weight, U, V, *, dim=0, power_iters=1, eps=1e-12):
+def _parameters_of_spectral_norm(layer, weight, dim):
+    rows = weight.shape[dim]
+    attr, start = ParamAttr(trainable=False), Normal(0.0, 1.0)
+    layer.parameter("U", attr, [rows], start)
+    layer.parameter("V", attr, [math.prod(weight.shape) // rows], start)
+
+
+@FluidOp(parameters=_parameters_of_spectral_norm)
+def spectral_norm(
+    op, weight, dim=0, power_iters=1, eps=1e-12, name=None, *, U: Variable,
+    V: Variable,
+):  # fmt: skip
     """A weight divided by its largest singular value."""
-    order = [dim, *(k for k in range(op.rank(Weight)) if k != dim)]
-    turned = op.transpose(Weight, axis=order)
-    matrix = op.reshape(turned, op.size(Weight, dim), -1)
+    order = [dim, *(k for k in range(op.rank(weight)) if k != dim)]
+    turned = op.transpose(weight, axis=order)
+    matrix = op.reshape(turned, op.size(weight, dim), -1)
     u, v = op.reshape(U, -1, 1), op.reshape(V, -1, 1)
 
     def unit(x: Variable) -> Variable:
@@ -103,15 +137,35 @@ def spectral_norm(op, Weight, U, V, *, dim=0, power_iters=1, eps=1e-12):
         v = unit(ops.matmul(matrix, u, transpose_x=True))
         u = unit(matrix @ v)
     u.stop_gradient = v.stop_gradient = True
-    return Weight / ops.reduce_sum(u * (matrix @ v), reduce_all=True)
+    return weight / ops.reduce_sum(u * (matrix @ v), reduce_all=True)
 
 
-@row("lstmp", outputs="Projection Cell")
-def lstmp(
-    op, Input, Weight, ProjWeight, Bias, H0=None, C0=None, *,
-    use_peepholes=True, is_reverse=False, cell_clip=0.0, proj_clip=0.0,
-    gate_activation="sigmoid", cell_activation="tanh",
-    candidate_activation="tanh", proj_activation="tanh",
+def _parameters_of_dynamic_lstmp(
+    layer, size, proj_size, param_attr, bias_attr, use_peepholes
+):
+    layer.parameter("Weight", param_attr, [proj_size, size])
+    layer.parameter("ProjWeight", param_attr, [size // 4, proj_size])
+    gates = 7 if use_peepholes else 4
+    layer.parameter("Bias", bias_attr, [1, size // 4 * gates])
+
+
+@FluidOp(
+    "lstmp",
+    parameters=_parameters_of_dynamic_lstmp,
+    outputs="Projection Cell",
+    unused="size proj_size dtype",
+    defaults={"cell_clip": 0.0, "proj_clip": 0.0},
+    input="Input",
+    h_0="H0",
+    c_0="C0",
+)
+def dynamic_lstmp(
+    op, input, size: int, proj_size: int, param_attr=None, bias_attr=None,
+    use_peepholes=True, is_reverse=False, gate_activation="sigmoid",
+    cell_activation="tanh", candidate_activation="tanh", proj_activation="tanh",
+    dtype="float32", name=None, h_0=None, c_0=None,
+    cell_clip: float | None = None, proj_clip: float | None = None, *,
+    Weight: Variable, ProjWeight: Variable, Bias: Variable,
 ):  # fmt: skip
     """Long short-term memory with projected states. As in Fluid, the activation
     of the projections is that of the cells, unless it is the identity.
@@ -121,7 +175,7 @@ def lstmp(
     kinds = ["assign" if kind == "identity" else kind for kind in kinds]
     parameters, clips = [Weight, ProjWeight, Bias], [cell_clip, proj_clip]
     made = projected(
-        Input, parameters, [H0, C0], kinds, clips, use_peepholes, is_reverse
+        input, parameters, [h_0, c_0], kinds, clips, use_peepholes, is_reverse
     )
     return dict(zip(("Projection", "Cell"), made, strict=True))
 

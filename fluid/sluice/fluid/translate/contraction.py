@@ -83,14 +83,24 @@ def addmm(op, input, x, y, alpha=1.0, beta=1.0, name=None):
     return product + input * beta
 
 
-@row("bilinear_tensor_product")
-def bilinear_tensor_product(op, X, Y, Weight, Bias=None):
+def _parameters_of_bilinear_tensor_product(
+    layer, x, y, size, param_attr, bias_attr
+):
+    layer.parameter("Weight", param_attr, [size, x.shape[1], y.shape[1]])
+    layer.parameter("Bias", bias_attr, [1, size])
+
+
+@FluidOp(parameters=_parameters_of_bilinear_tensor_product, unused="size")
+def bilinear_tensor_product(
+    op, x, y, size: int, act=None, name=None, param_attr=None, bias_attr=None,
+    *, Weight: Variable, Bias=None,
+):  # fmt: skip
     """x W[k] y for each k."""
     k, m, n = (op.size(Weight, axis) for axis in range(3))
     turned = op.transpose(Weight, axis=[1, 0, 2])
-    left = op.mul(X, op.reshape(turned, m, k * n))
+    left = op.mul(x, op.reshape(turned, m, k * n))
     left = op.reshape(left, 0, k, n)
-    right = op.unsqueeze(Y, axes=[1])
+    right = op.unsqueeze(y, axes=[1])
     out = op.reduce_sum(left * right, dim=[2])
     if Bias is None:
         return out
@@ -143,17 +153,25 @@ def one_hot(
     return op.cast(last == places, dtype)
 
 
-@row("row_conv")
-def row_conv(op, X, Filter):
+def _parameters_of_row_conv(layer, input, future_context_size, param_attr):
+    sizes = [future_context_size + 1, input.shape[-1]]
+    layer.parameter("Filter", param_attr, sizes)
+
+
+@FluidOp(parameters=_parameters_of_row_conv, unused="future_context_size")
+def row_conv(
+    op, input, future_context_size: int, param_attr=None, act=None, *,
+    Filter: Variable,
+):  # fmt: skip
     """Row t of each sequence is the sum of rows t + k times filter row k."""
     size, width = op.size(Filter, 0), op.size(Filter, 1)
-    if X.lod_level:
-        windows = op.sequence_context(X, start=0, length=size)
+    if input.lod_level:
+        windows = op.sequence_context(input, start=0, length=size)
         windows = op.reshape(windows, 0, size, width)
         return op.reduce_sum(windows * Filter, dim=[1])
     pads = [0, 0, 0, 0, size - 1, 0]
-    long = op.pad(X, pads=pads)
-    steps = op.size(X, 1)
+    long = op.pad(input, pads=pads)
+    steps = op.size(input, 1)
     parts = [
         op.slice(long, 1, k, k + steps) * weights
         for k, weights in enumerate(layers.unstack(Filter, 0))

@@ -81,7 +81,11 @@ class FluidOp:
         defaults: of a translation, the op's defaults by argument, where they
             are not the layer's.
         fixed: attributes that the layer gives the op.
-        unused: arguments that change nothing.
+        unused: arguments that change nothing, or that only ``parameters`` gets.
+        parameters: of a translation, a function of those arguments of the layer
+            that it names, which adds parameters, and attributes that it
+            computes, to the op: to its first argument, see
+            :class:`sluice.fluid.op_layers.Appending`.
         layers: the names of several layers, each with the op of its name, in
             place of the function's.
         sluice: what an op is that is one of Sluice.
@@ -100,10 +104,12 @@ class FluidOp:
         sluice: SluiceOp | None = None,
         more: str = "",
         defaults: Mapping[str, Any] | None = None,
+        parameters: Callable[..., None] | None = None,
         **called: str | Attribute,
     ) -> None:
         self.types, self.outputs = type.split(), outputs.split()
         self.more, self.defaults = more.split(), defaults or {}
+        self.parameters = parameters
         self.fixed, self.unused = fixed or {}, unused.split()
         self.layers, self.sluice = layers.split(), sluice
         self.called: dict[str, Any] = called
@@ -128,7 +134,7 @@ class FluidOp:
         positional = [e for e in parameters if e.kind is not e.KEYWORD_ONLY]
         made = made._replace(parameters=positional, called=self.called)
         for layer in self.layers or [name]:
-            COMPOSITES[layer] = made.layer(layer, self, None)
+            COMPOSITES[layer] = made.layer(layer, self, self.parameters)
         return function
 
 
@@ -206,15 +212,19 @@ class _Declaration(NamedTuple):
     def add_translation(self, op: str, of: FluidOp, function: Any) -> None:
         """Make the row of an op that a function translates."""
         unused = {*_SHARED, *of.unused}
-        for each in self.parameters:
-            if each.kind is not each.KEYWORD_ONLY and each.name in INTERNAL:
-                unused.add(each.name)
         slots, attributes = self._slots_and_attributes(unused)
         named = {slot: each.name for slot, (each, _) in slots.items()}
         named |= {name: each.name for name, each in attributes.items()}
 
+        of_layer = {
+            each.name: None
+            for each in self.parameters
+            if each.default is REQUIRED and each.name in unused
+        }
+
         def translate(op: Op, **given: Any) -> Any:
-            return function(op, **{named[k]: v for k, v in given.items()})
+            values = {named[name]: value for name, value in given.items()}
+            return function(op, **of_layer, **values)
 
         defaults = {
             name: of.defaults.get(each.name, each.default)

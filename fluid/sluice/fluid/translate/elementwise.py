@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...framework import Variable
+from ...initializer import Constant
 from .declaration import Attribute, FluidOp
 from .table import Op, row, words
 
@@ -90,20 +91,26 @@ def scale(
     return out
 
 
-@row("prelu")
-def prelu(op, X, Alpha, *, mode):
+def _parameters_of_prelu(layer, x, mode, param_attr):
+    sizes = [1, *x.shape[1 : 2 if mode == "channel" else None]]
+    sizes = [1] if mode == "all" else sizes
+    layer.parameter("Alpha", param_attr, sizes, Constant(0.25))
+
+
+@FluidOp(parameters=_parameters_of_prelu)
+def prelu(op, x, mode: str, param_attr=None, name=None, *, Alpha: Variable):
     """One slope, one a channel, or one an element of a sample."""
-    rank = op.rank(X)
+    rank = op.rank(x)
     if mode == "all":
         shape = [1]
     elif mode == "channel":
         shape = [1, -1] + [1] * (rank - 2)
     elif mode == "element":
-        shape = [1, *(op.size(X, k) for k in range(1, rank))]
+        shape = [1, *(op.size(x, k) for k in range(1, rank))]
     else:
         op.wrong(f"mode is {mode!r}; expected all, channel or element")
     slope = op.reshape(Alpha, *shape)
-    return op.prelu(X, slope)
+    return op.prelu(x, slope)
 
 
 # Of two variables.

@@ -8,22 +8,33 @@ from .layouts import is_last
 from .table import row
 
 
-@row("dropout", outputs="Out Mask")
+def _parameters_of_dropout(layer, seed):
+    layer.attrs["fix_seed"] = seed is not None
+    layer.attrs["seed"] = seed or 0
+    layer.into["Mask"] = None
+
+
+@FluidOp(
+    parameters=_parameters_of_dropout,
+    more="Mask",
+    defaults={"dropout_prob": 0.5, "seed": 0},
+)
 def dropout(
-    op, X, Seed=None, *, dropout_prob=0.5, is_test=False,
-    dropout_implementation="downgrade_in_infer", fix_seed=False, seed=0,
+    op, x, dropout_prob: float, is_test=False, seed: int | None = None,
+    name=None, dropout_implementation="downgrade_in_infer", *, Seed=None,
+    fix_seed=False,
 ):  # fmt: skip
     """Elements drawn and set to 0; by default the rest is not scaled in
     training, but multiplied by 1 - dropout_prob in tests.
     """
     if is_test and dropout_implementation == "upscale_in_train":
-        return {"Out": X}
-    wide = op.cast(X, "float32") if X.dtype == "float16" else X
+        return {"Out": x}
+    wide = op.cast(x, "float32") if x.dtype == "float16" else x
     attrs = {"dropout_prob": dropout_prob, "is_test": is_test}
     attrs["dropout_implementation"] = dropout_implementation
     attrs["seed"] = seed if fix_seed else 0
     made = op.append_all("dropout", {"X": wide}, **attrs)
-    return {"Out": op.cast(made["Out"], X.dtype), "Mask": made["Mask"]}
+    return {"Out": op.cast(made["Out"], x.dtype), "Mask": made["Mask"]}
 
 
 @row(
@@ -83,15 +94,25 @@ def affine_channel(
     return op.elementwise_add(scaled, bias, axis=axis)
 
 
-@row("norm", outputs="Out Norm")
-def norm(op, X, *, axis, epsilon=1e-10, is_test=False):
+def _parameters_of_l2_normalize(layer, x, axis):
+    if axis is None or len(x.shape) == 1:
+        layer.attrs["axis"] = 0 if len(x.shape) == 1 else 1
+
+
+@FluidOp(
+    "norm",
+    parameters=_parameters_of_l2_normalize,
+    more="Norm",
+    defaults={"epsilon": 1e-10},
+)
+def l2_normalize(op, x, axis: int, epsilon=1e-12, name=None, *, is_test=False):
     """Divided by the square root of the sum of squares and epsilon."""
-    size = op.reduce_l2(X, dim=[axis], keep_dim=True)
+    size = op.reduce_l2(x, dim=[axis], keep_dim=True)
     # Not a square and epsilon, which may overflow.
     rest = op.constant_like(size, epsilon**0.5)
     both = op.concat([size, rest], axis=axis)
     length = op.reduce_l2(both, dim=[axis], keep_dim=True)
-    return {"Out": X / length, "Norm": length}
+    return {"Out": x / length, "Norm": length}
 
 
 @row("data_norm", outputs="Y Means Scales")

@@ -7,14 +7,23 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .declaration import Attribute, FluidOp
-from .table import Many, Op, row
+from .table import REQUIRED, Many, Op, row
 
 
-@row("sequence_pool", outputs="Out MaxIndex")
-def sequence_pool(op, X, *, pooltype="AVERAGE", pad_value=0.0):
+def _parameters_of_sequence_pool(layer, pool_type):
+    layer.attrs["pooltype"] = pool_type.upper()
+
+
+@FluidOp(
+    parameters=_parameters_of_sequence_pool, more="MaxIndex", unused="pool_type"
+)
+def sequence_pool(
+    op, input, pool_type: str, is_test=False, pad_value=0.0, *,
+    pooltype="AVERAGE",
+):  # fmt: skip
     """One row for each sequence."""
     attrs = {"pooltype": pooltype, "pad_value": pad_value}
-    made = op.append_all("sequence_pool", {"X": op.ragged(X)}, **attrs)
+    made = op.append_all("sequence_pool", {"X": op.ragged(input)}, **attrs)
     if pooltype == "MAX" and op.wants("MaxIndex"):
         made["MaxIndex"] = op.cast(made["MaxIndex"], "int32")
     else:
@@ -22,18 +31,37 @@ def sequence_pool(op, X, *, pooltype="AVERAGE", pad_value=0.0):
     return made
 
 
-@row("sequence_conv")
+def _parameters_of_sequence_conv(
+    layer, input, num_filters, filter_size, padding_start, param_attr
+):
+    sizes = [filter_size * input.shape[-1], num_filters]
+    layer.parameter("Filter", param_attr, sizes)
+    centered = -(filter_size // 2)
+    start = centered if padding_start is None else padding_start
+    layer.attrs["contextStart"] = start
+    layer.bias(num_filters, 1)
+
+
+@FluidOp(
+    parameters=_parameters_of_sequence_conv,
+    unused="num_filters padding padding_start",
+    defaults={"filter_size": REQUIRED},
+    filter_size="contextLength",
+    filter_stride="contextStride",
+)
 def sequence_conv(
-    op, X, Filter, PaddingData=None, *, contextLength, contextStart=0,
-    contextStride=1, paddingTrainable=False,
+    op, input, num_filters: int, filter_size=3, filter_stride=1, padding=True,
+    padding_start: int | None = None, bias_attr=None, param_attr=None, act=None,
+    name=None, *, Filter: Variable, PaddingData=None, contextStart=0,
+    paddingTrainable=False,
 ):  # fmt: skip
     """Windows of rows, side by side, times the filter."""
     op.only(
         paddingTrainable=(paddingTrainable, False),
-        contextStride=(contextStride, 1),
+        contextStride=(filter_stride, 1),
     )
-    attrs = {"start": contextStart, "length": contextLength}
-    windows = op.sequence_context(op.ragged(X), **attrs)
+    attrs = {"start": contextStart, "length": filter_size}
+    windows = op.sequence_context(op.ragged(input), **attrs)
     return op.mul(windows, Filter)
 
 
@@ -189,23 +217,41 @@ def _activate(op: Op, kind: Any, x: Variable) -> Variable:
     return x if name == "identity" else op.append(name, {"X": x})
 
 
-@row("gru_unit", outputs="Hidden Gate ResetHiddenPrev")
+def _parameters_of_gru_unit(
+    layer, size, param_attr, bias_attr, activation, gate_activation
+):
+    layer.parameter("Weight", param_attr, [size // 3, size])
+    layer.parameter("Bias", bias_attr, [1, size])
+    codes = ("identity", "sigmoid", "tanh", "relu")
+    layer.attrs["activation"] = codes.index(activation)
+    layer.attrs["gate_activation"] = codes.index(gate_activation)
+
+
+@FluidOp(
+    parameters=_parameters_of_gru_unit,
+    outputs="Hidden ResetHiddenPrev Gate",
+    unused="size",
+    defaults={"activation": 2, "gate_activation": 1},
+    input="Input",
+    hidden="HiddenPrev",
+)
 def gru_unit(
-    op, Input, HiddenPrev, Weight, Bias=None, *, activation=2,
-    gate_activation=1, origin_mode=False,
+    op, input, hidden, size: int, param_attr=None, bias_attr=None,
+    activation="tanh", gate_activation="sigmoid", origin_mode=False, *,
+    Weight: Variable, Bias=None,
 ):  # fmt: skip
     """One step of gated recurrent units."""
-    units = op.size(HiddenPrev, 1)
-    x = Input if Bias is None else Input + Bias
+    units = op.size(hidden, 1)
+    x = input if Bias is None else input + Bias
     gates, candidate = gru_weight(op, Weight, units)
-    product = op.mul(HiddenPrev, gates)
+    product = op.mul(hidden, gates)
     ur = columns(op, x, 0, 2 * units) + product
     ur = _activate(op, gate_activation, ur)
     update, reset = columns(op, ur, 0, units), columns(op, ur, units, units)
-    kept = reset * HiddenPrev
+    kept = reset * hidden
     fresh = columns(op, x, 2 * units, units) + op.mul(kept, candidate)
     fresh = _activate(op, activation, fresh)
-    new, old = (HiddenPrev, fresh) if origin_mode else (fresh, HiddenPrev)
+    new, old = (hidden, fresh) if origin_mode else (fresh, hidden)
     return {
         "Hidden": old + update * (new - old),
         "Gate": op.concat([ur, fresh], axis=1),

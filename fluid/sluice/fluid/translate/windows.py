@@ -181,11 +181,9 @@ def _int8_conv(
 
 
 @row(
-    "conv2d_transpose",
-    "depthwise_conv2d_transpose",
-    "conv3d_transpose",
+    "conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose",
     outputs="Output",
-)
+)  # fmt: skip
 @_by_float32
 def conv_transpose(
     op, Input, Filter, Bias=None, *, strides=None, paddings=None,
