@@ -241,11 +241,12 @@ class _Cond(Region):
         self.inputs = {"Cond": [pred.name]}
         self.ways: list[tuple[list[Operator], list[str]]] = []
 
-    def tested(self) -> Operator:
-        """The same for tests."""
+    def in_test_mode(self) -> Operator:
+        """A copy whose ops are in test mode."""
         made = copy.copy(self)
         made.ways = [
-            ([op.tested() for op in ops], names) for ops, names in self.ways
+            ([op.in_test_mode() for op in ops], names)
+            for ops, names in self.ways
         ]
         return made
 

@@ -40,10 +40,10 @@ class Region(Operator):
         self.ops: list[Operator] = []
         self.loop = loop
 
-    def tested(self) -> Operator:
+    def in_test_mode(self) -> Operator:
         """A copy whose ops are in test mode."""
         made = copy.copy(self)
-        made.ops = [op.tested() for op in self.ops]
+        made.ops = [op.in_test_mode() for op in self.ops]
         return made
 
     def declare(self, program: Program) -> bool:
@@ -139,10 +139,10 @@ class _Loop(Shown):
         return self._program
 
     def _data(self, stem: str, shape: Any, dtype: Any) -> Variable:
-        """A variable of the block that is tried."""
+        """A variable of the block that is dropped."""
         program = self._inside(stem)
         name = unique_name.generate(f"{self.name}.{stem}")
-        value = program.sluice.data(f"tried.{name}", shape, dtype)
+        value = program.sluice.data(f"block.{name}", shape, dtype)
         value.stop_gradient = False
         program.translation.values[name] = value
         block = program.global_block()

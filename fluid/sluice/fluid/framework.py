@@ -65,7 +65,7 @@ class Operator(OperatorEdits):
 
     is_loop = False
 
-    def tested(self) -> Operator:
+    def in_test_mode(self) -> Operator:
         """A copy in test mode, with is_test if the op has that."""
         made, known = copy.copy(self), ROWS[self.type].attributes
         made.attrs = self.attrs | {k: True for k in _KEPT if k in known}
@@ -376,7 +376,8 @@ class Program(ProgramEdits):
         self.feeds: list[tuple[str, Any, int, int]] = []
         # Shape, code of the dtype, and what Block.persistable says.
         self.stored: dict[str, tuple[list[int], int, bool | None]] = {}
-        self.said_shapes: dict[str, tuple[int, ...]] = {}  # by Variable.desc
+        # What Variable.desc.set_shape says.
+        self.declared_shapes: dict[str, tuple[int, ...]] = {}
         self.readers: list[Any] = []  # that runs without a feed read from
         self._fed: dict[Any, Program] = {}  # by other shapes, see fed_as
         self.block0 = Block(self)
@@ -507,7 +508,7 @@ class Program(ProgramEdits):
                 if at == len(ops) or (ops[at].role != "forward" and for_test):
                     continue
                 made.role = ops[at].role
-                op = ops[at].tested() if for_test else ops[at]
+                op = ops[at].in_test_mode() if for_test else ops[at]
                 if op.is_loop:
                     block.append_region(op)
                 else:

@@ -32,7 +32,7 @@ class _Desc:
             program.stored[name] = (list(shape), *rest)
             program.edited = True
         else:
-            program.said_shapes[name] = tuple(shape)
+            program.declared_shapes[name] = tuple(shape)
 
     def shape(self) -> list[int]:
         """The sizes."""
@@ -67,9 +67,8 @@ class Variable:
     def shape(self) -> tuple[int, ...]:
         """The sizes, -1 for unknown ones."""
         program = self.block.program
-        said = program.said_shapes
-        if self.name in said:
-            return said[self.name]
+        if self.name in program.declared_shapes:
+            return program.declared_shapes[self.name]
         if program.edited and self.name in program.stored:
             return tuple(program.stored[self.name][0])
         if self._unwritten():

@@ -97,7 +97,7 @@ def test_a_translation_that_is_wrong_is_an_error_of_its_line(
 
 def test_a_function_is_a_layer_and_the_translation_of_its_op(own_rows):
     @FluidOp("pull push", more="Half", defaults={"size": 3.0}, x="Data")
-    def pull(op, x, size=2.0, name=None, *, Shift: "Variable | None" = None, is_=1.0):
+    def pull(op, x, size=2.0, name=None, *, Shift=None, is_=1.0):
         out = x * size * is_
         return {"Out": out if Shift is None else out + Shift, "Half": out * 0.5}
 
@@ -106,7 +106,8 @@ def test_a_function_is_a_layer_and_the_translation_of_its_op(own_rows):
     assert (layer.op, layer.outputs) == ("pull", ["Out"])
     assert ROWS["push"].attributes == {"size": 3.0, "is": 1.0}
     program = sl.Program()
-    t, x = Translation(program), program.data("x", [2])
+    t = Translation(program)
+    program.data("x", [2])
     outputs = {"Out": ["y"], "Half": ["z"]}
     t.append("push", {"Data": ["x"], "Shift": ["x"]}, outputs, {"is": 2.0})
     feed = {"x": np.array([1, 2], np.float32)}

@@ -57,7 +57,7 @@ INTERNAL = frozenset(
 
 @dataclass(frozen=True)
 class Row:
-    """How an op of Fluid is said here."""
+    """An op of Fluid: what it takes and gives, and its translation."""
 
     function: Callable[..., Any]
     slots: dict[str, tuple[bool, bool]]  # whether required, whether a list
