@@ -38,14 +38,23 @@ def finite(what: str, value: Any) -> float:
     return result
 
 
-def _integer(
-    what: str, value: Any, least: int, wanted: str, check_id: str
-) -> int:
+def integer(value: Any, least: int, end: float) -> int | None:
+    """An integer from ``least`` up to ``end``, not included; None for anything
+    else, even a bool.
+    """
     try:
-        number = least - 1 if isinstance(value, bool) else operator.index(value)
+        number = operator.index(value)
     except TypeError:
-        number = least - 1
-    if number >= least:
+        return None
+    within = least <= number < end and not isinstance(value, bool)
+    return number if within else None
+
+
+def _integer_from(
+    least: int, what: str, value: Any, wanted: str, check_id: str
+) -> int:
+    number = integer(value, least, math.inf)
+    if number is not None:
         return number
     raise argument_error(
         f"{what}: expected an integer {wanted}, got {_core._shown(value)}",
@@ -55,12 +64,12 @@ def _integer(
 
 def natural(what: str, value: Any) -> int:
     """Return ``value`` if it is an integer from 0 on, else raise."""
-    return _integer(what, value, 0, "from 0 on", "loader.natural")
+    return _integer_from(0, what, value, "from 0 on", "loader.natural")
 
 
 def positive(what: str, value: Any) -> int:
     """Return ``value`` if it is a positive integer, else raise."""
-    return _integer(what, value, 1, "above 0", "python.positive")
+    return _integer_from(1, what, value, "above 0", "python.positive")
 
 
 def unmasked(value: Any) -> np.ndarray:

@@ -1,20 +1,24 @@
-"""The helper for writing layers with parameters."""
+"""What layers are written with: their parameters, checks of their arguments,
+and ops of one output."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _core, unique_name
 from .defaults import default_main_program, default_startup_program
 from .display import Shown
-from .errors import argument_error
+from .errors import InvalidArgumentError, UnimplementedError, argument_error
+from .feed_values import integer
 from .initializer import Constant, Xavier
 from .param_attr import Initializer, ParamAttr
-from .program import Program, Variable
+from .program import Program, Variable, require_variable
 
 __all__ = ["LayerHelper", "ParamAttr"]
+
+Pair = int | Sequence[int]
 
 
 class LayerHelper(Shown):
@@ -150,3 +154,196 @@ class LayerHelper(Shown):
                 "python.parameter_shape",
             )
         return known
+
+
+def wrong(text: str, kind: type = InvalidArgumentError) -> Exception:
+    """An error with this text and the line of the user."""
+    return argument_error(text, "python.everyday", kind)
+
+
+def make(
+    type: str,
+    inputs: dict[str, Any],
+    name: str | None = None,
+    program: Program | None = None,
+    **attrs: Any,
+) -> Variable:
+    """Append an op, and return its output Out, called ``name``."""
+    if program is None:
+        first = next(iter(inputs.values()))
+        first = first[0] if isinstance(first, list) else first
+        program = first.program
+    outputs = {} if name is None else {"Out": name}
+    return program.append_op(type, inputs, outputs, attrs)["Out"]
+
+
+def apply(op: str, x: Variable, inputs: Any = None, **attrs: Any) -> Variable:
+    """Append an op with the input X and ``inputs``; return its output Out."""
+    return x._append(op, {"X": x, **(inputs or {})}, **attrs)
+
+
+def one_shape(layer: str, **named: Any) -> None:
+    """Refuse variables (or shapes) that differ, which would be repeated.
+
+    Sizes that are unknown fit every size, and numbers every shape.
+    """
+    shapes: dict[str, list[int | None]] = {}
+    for name, value in named.items():
+        shape = value.shape if isinstance(value, Variable) else value
+        if isinstance(shape, (tuple, list)):
+            shapes[name] = list(shape)
+    first, wanted = next(iter(shapes.items()), ("", []))
+    for name, shape in shapes.items():
+        if len(shape) == len(wanted) and all(
+            a == b or None in (a, b) for a, b in zip(shape, wanted, strict=True)
+        ):
+            continue
+        advice = ""
+        with_sizes = [[s for s in x if s != 1] for x in (shape, wanted)]
+        if with_sizes[0] == with_sizes[1] and wanted[1:].count(None) < 2:
+            sizes = reshape_sizes(layer, wanted)
+            if wanted.count(None) == 1:
+                sizes = [-1 if size is None else size for size in wanted]
+            advice = f"; use sl.layers.reshape({name}, {sizes})"
+        raise wrong(
+            f"{layer}: {name} has shape {shape} and {first} has {wanted}: "
+            f"expected the same shape{advice}"
+        )
+
+
+def variable_list(what: str, value: Any) -> list[Variable]:
+    """Return ``value``, or raise unless it is a list of variables."""
+    if isinstance(value, Variable) or not isinstance(value, Sequence):
+        raise wrong(
+            f"{what}: expected a list of variables, got {_core._shown(value)}"
+        )
+    if not value:
+        raise wrong(f"{what}: expected a variable or more, got none")
+    for i, each in enumerate(value):
+        require_variable(f"{what}[{i}]", each)
+    return list(value)
+
+
+def ranked_shape(what: str, x: Any, least: int = 0) -> tuple[int | None, ...]:
+    """The shape of x, which needs a known rank."""
+    shape = require_variable(what, x).shape
+    if shape is None:
+        raise wrong(f"{what}: the rank of {x!r} is unknown", UnimplementedError)
+    if len(shape) < least:
+        raise wrong(f"{what}: expected {least} dims or more, got {x!r}")
+    return shape
+
+
+def reshape_sizes(what: str, sizes: list[int | None]) -> list[int]:
+    """Attribute shape of reshape; the first size and one more may be None."""
+    known = [0 if i == 0 and s is None else s for i, s in enumerate(sizes)]
+    if known.count(None) > 1:
+        raise wrong(
+            f"{what}: more than one size besides the first is unknown: "
+            f"{sizes}",
+            UnimplementedError,
+        )
+    return [-1 if size is None else size for size in known]
+
+
+def where(condition: Variable, x: Any, y: Any) -> Variable:
+    """Choose by element; one of x and y may be a number."""
+    like = x if isinstance(x, Variable) else y
+    x, y = (
+        each if isinstance(each, Variable) else like._constant(each)
+        for each in (x, y)
+    )
+    return like._append("where", {"Condition": condition, "X": x, "Y": y})
+
+
+def number_like(like: Variable, value: float) -> Variable:
+    """A scalar of the dtype of a variable."""
+    attrs = {"shape": [], "dtype": like.dtype, "value": value}
+    return like._append("fill_constant", {}, **attrs)
+
+
+def size_list(
+    what: str, value: Pair, dims: int = 2, exactly: bool = False
+) -> list[int]:
+    """One integer for height and width (and depth), or a list of integers; as
+    many as there are dims and all above 0 if ``exactly``.
+    """
+    try:
+        several = isinstance(value, (list, tuple))
+        numbers = [operator.index(e) for e in (value if several else [value])]
+        numbers *= 1 if several else dims
+        if not exactly or (len(numbers) == dims and min(numbers) > 0):
+            return numbers
+    except TypeError:
+        pass
+    instead = ""
+    if isinstance(value, str):
+        instead = (
+            '; "VALID" is 0; "SAME", for an odd filter and stride 1, is '
+            "filter_size // 2 * dilation"
+        )
+    raise argument_error(
+        f"{what}: expected an integer{' above 0' * exactly} or "
+        f"{'[height, width]' if dims == 2 else '[depth, height, width]'}, got "
+        f"{_core._shown(value)}{instead}",
+        "python.pair",
+    )
+
+
+def channels_of(
+    what: str, x: Variable, rank: int | None = None, layout: str = "NCHW"
+) -> int:
+    """The number of channels, of an input of ``rank`` or of 2 and more."""
+    require_variable(what, x)
+    known = None if x.shape is None else len(x.shape)
+    if known is None or (known < 2 if rank is None else known != rank):
+        raise argument_error(
+            f"{what} must have rank {rank or '2 or more'}, got {x!r}",
+            "python.rank",
+        )
+    channels = x.shape[-1 if layout == "NHWC" else 1]  # type: ignore[index]
+    if channels is None:
+        raise argument_error(
+            f"{what}: the number of channels must be known, got {x!r}",
+            "python.channels",
+        )
+    return channels
+
+
+def one_of(what: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """Return ``value`` if it is one of ``allowed``, else raise."""
+    allowed = list(allowed)
+    if any(type(value) is type(each) and value == each for each in allowed):
+        return value
+    *others, last = map(repr, allowed)
+    layer, got, instead = what.partition(":")[0], _core._shown(value), ""
+    if isinstance(value, Variable):
+        got, instead = repr(value), f"; sl.layers.ops.{layer} takes variables"
+    raise argument_error(
+        f"{what}: expected {', '.join(others)} or {last}, got {got}{instead}",
+        "python.one_of",
+    )
+
+
+def index_of(what: str, value: Any, size: int) -> int:
+    """An index below ``size``; a negative one counts from the end."""
+    index = integer(value, -size, size)
+    if index is None:
+        raise argument_error(
+            f"{what}: expected an integer from {-size} to {size - 1}, got "
+            f"{_core._shown(value)}",
+            "python.index",
+        )
+    return index % size
+
+
+def move_axis(
+    x: Variable, source: int, target: int, name: str | None = None
+) -> Variable:
+    """``x`` with one dim at another place, as by numpy.moveaxis."""
+    order = list(range(len(x.shape or ())))
+    moved = order.pop(source)
+    order.insert(target % (len(order) + 1), moved)
+    if order == sorted(order):
+        return x
+    return make("transpose", {"X": x}, name, axis=order)

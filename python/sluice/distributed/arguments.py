@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from typing import Any
 
@@ -34,12 +33,3 @@ def check_owners(what: str, program: Any, scope: Any) -> None:
                 f"sluice.{kind.__name__}",
                 f"distributed.{name}",
             )
-
-
-def integer(value: Any) -> int | None:
-    """An integer from 0 to 2**63 - 1; None for anything else, even a bool."""
-    try:
-        number = -1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None
-    return number if 0 <= number < 1 << 63 else None

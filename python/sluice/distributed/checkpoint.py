@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import _core, executor, io
 from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..feed_values import integer
 from ..program import Program
-from .arguments import check_owners, check_path, integer
+from .arguments import check_owners, check_path
 from .parameters import compare
 from .together import ranks_by_value, together
 from .world import rank, size
@@ -198,7 +199,7 @@ def _warn_of_differences(
 
 
 def _checked_step(step: int) -> int:
-    number = integer(step)
+    number = integer(step, 0, 1 << 63)
     if number is None:
         raise InvalidArgumentError(
             f"save_checkpoint: step = {_core._shown(step)}; expected an "

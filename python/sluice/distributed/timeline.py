@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..errors import InvalidArgumentError, NotFoundError
-from .arguments import check_path, integer
+from ..feed_values import integer
+from .arguments import check_path
 from .together import together
 from .world import rank
 
@@ -113,7 +114,7 @@ def _packed(
             "distributed.trace",
         )
     if start_ns is not None:
-        number = integer(start_ns)
+        number = integer(start_ns, 0, 1 << 63)
         if number is None:
             raise InvalidArgumentError(
                 f"gather_trace: start_ns is {_core._shown(start_ns)}; expected "

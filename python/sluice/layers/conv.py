@@ -8,9 +8,8 @@ from typing import Any
 from ..errors import argument_error
 from ..feed_values import positive
 from ..initializer import Normal
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, Pair, channels_of, make, size_list
 from ..program import Variable, require_variable
-from .helpers import Pair, channels_of, make, size_list
 
 __all__ = [
     "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "pool2d",

@@ -9,12 +9,11 @@ from typing import Any
 
 from ..errors import InvalidArgumentError, argument_error
 from ..feed_values import positive
-from ..layer_helper import LayerHelper, ParamAttr
+from ..layer_helper import LayerHelper, ParamAttr, make, number_like, where
 from ..program import Variable, require_variable
 from . import ops
 from .carried import Carried, step_of
 from .control_flow import _block_data, _list, _names, _new_blocks, _unpacked
-from .helpers import make, number_like, where
 from .recurrent import _part
 from .sequence import require_ragged
 from .tensor import zeros_like

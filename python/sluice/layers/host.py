@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import python_kernels
+from ..layer_helper import make
 from ..program import Variable, require_variable
-from .helpers import make
 
 __all__ = ["Print", "py_func"]
 

@@ -16,9 +16,8 @@ from .. import _core, unique_name
 from ..errors import argument_error
 from ..feed_values import finite, positive
 from ..initializer import Constant
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, where
 from ..program import Variable
-from .helpers import where
 
 __all__ = ["linear_lr_warmup"]
 

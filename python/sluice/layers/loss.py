@@ -12,8 +12,8 @@ from typing import Any
 from .. import _core
 from ..errors import argument_error
 from ..feed_values import number
+from ..layer_helper import apply, one_shape, where
 from ..program import Variable, require_variable
-from .helpers import apply, one_shape, where
 
 __all__ = [
     "bce_loss", "bpr_loss", "cross_entropy", "dice_loss", "hinge_loss",

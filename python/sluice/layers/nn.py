@@ -10,9 +10,8 @@ from .. import _core
 from ..errors import argument_error
 from ..feed_values import positive
 from ..initializer import Constant, Uniform
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, channels_of, index_of, move_axis, one_of
 from ..program import Variable, require_variable
-from .helpers import channels_of, index_of, move_axis, one_of
 from .vectors import einsum
 
 

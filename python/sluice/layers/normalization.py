@@ -7,9 +7,8 @@ from typing import Any
 
 from ..feed_values import positive
 from ..initializer import Constant
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, channels_of, index_of, move_axis, one_of
 from ..program import Variable
-from .helpers import channels_of, index_of, move_axis, one_of
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]
 

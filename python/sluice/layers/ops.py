@@ -12,8 +12,8 @@ from .. import _core
 from ..defaults import default_main_program
 from ..elsewhere import PUBLIC, checked, missing
 from ..errors import NotFoundError
+from ..layer_helper import make
 from ..program import Program, Variable
-from .helpers import make
 from .learning_rate_scheduler import schedule
 from .rows import ROWS
 from .sequence import reduce_rows, reduces_rows, require_ragged

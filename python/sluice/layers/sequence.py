@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import positive
 from ..indexing import constant
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, apply, size_list
 from ..program import Variable, require_variable
-from .helpers import apply, size_list
 
 __all__ = [
     "im2sequence", "lod_reset", "row_conv", "sequence_concat", "sequence_conv",

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import positive
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, make
 from ..program import Variable, require_variable
-from .helpers import make
 from .sequence import lod_reset
 from .tensor_array import TensorArray, _filled
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UnimplementedError
 from ..feed_values import positive
-from ..program import Variable
-from .helpers import (
+from ..layer_helper import (
     Pair,
     index_of,
     make,
@@ -20,6 +19,7 @@ from .helpers import (
     where,
     wrong,
 )
+from ..program import Variable
 
 __all__ = [
     "argsort", "diag", "diagonal", "full_like", "meshgrid",

@@ -14,8 +14,8 @@ from ..defaults import default_main_program
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import positive
 from ..indexing import constant
+from ..layer_helper import index_of, make, ranked_shape, reshape_sizes
 from ..program import Program, Variable
-from .helpers import index_of, make, ranked_shape, reshape_sizes
 
 __all__ = [
     "array_length", "array_read", "array_write", "create_array",

@@ -12,9 +12,9 @@ from .. import _core
 from ..defaults import default_main_program
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import limits, positive
+from ..layer_helper import index_of, make, ranked_shape, where, wrong
 from ..program import Variable, require_variable
 from ..tracebacks import caller_location
-from .helpers import index_of, make, ranked_shape, where, wrong
 from .tensor import roll
 
 __all__ = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 import shutil
 import sys
@@ -17,6 +16,7 @@ from .. import _core
 from ..display import flag, preformatted, printable
 from ..errors import InvalidArgumentError
 from ..executor import Executor, program_and_scope
+from ..feed_values import integer
 from ..program import Program, unread
 from ..ragged import offsets_of
 from .tables import table_html
@@ -173,11 +173,8 @@ def _op_number(op: Any) -> int:
     """A number of the first column; -1 for all ops."""
     if op is None:
         return -1
-    try:
-        number = -1 if isinstance(op, bool) else operator.index(op)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 2**31:
+    number = integer(op, 0, 1 << 31)
+    if number is None:
         raise _wrong_op(op)
     return number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import layers
 from ...framework import Variable
-from ...layers.helpers import move_axis
+from ...layer_helper import move_axis
 from .declaration import Attribute, FluidOp
 from .numbers import known
 from .table import row
