@@ -28,10 +28,10 @@ class LayerCall:
 LAYER: ContextVar[LayerCall | None] = ContextVar("layer", default=None)
 
 
-def _entries(text: str) -> dict[str, str]:
+def _entries(table: str) -> dict[str, str]:
     """Entries "NAME, ...: TEXT", divided by lines and bars."""
-    pairs = [e.split(": ", 1) for e in re.split(r"\n| \| ", text.strip())]
-    return {name: said for names, said in pairs for name in names.split(", ")}
+    pairs = [e.split(": ", 1) for e in re.split(r"\n| \| ", table.strip())]
+    return {name: text for names, text in pairs for name in names.split(", ")}
 
 
 # Arguments: the names here, of which the first that a function has counts; or,

@@ -56,6 +56,6 @@ def run(parsed: argparse.Namespace) -> int:
     result = programs.call(
         compare, parsed, parsed.a, parsed.b, place=parsed.place, **options
     )
-    said = result.all if parsed.all else result
-    text.show(said, r"^(?:B is|no diff).*$", r"^.*  same$")
+    report = result.all if parsed.all else result
+    text.show(report, r"^(?:B is|no diff).*$", r"^.*  same$")
     return 0 if result else DIFFERS

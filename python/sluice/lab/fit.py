@@ -151,17 +151,18 @@ def fit_rows(
     ]
     for row, samples in measured.items():
         before = np.asarray(_lab._costs(row))
-        told = off_by(samples.ratios(before))
+        old_errors = off_by(samples.ratios(before))
         line = (
-            f"{row:44} {len(samples.seconds):5} {told[0]:7.2f} {told[1]:6.2f}"
+            f"{row:44} {len(samples.seconds):5} "
+            f"{old_errors[0]:7.2f} {old_errors[1]:6.2f}"
         )
         if len(samples.seconds) < _FEWEST:
             table.append(f"{line}   too few times to fit")
             continue
         after = fit(samples, before)
-        now = off_by(samples.ratios(after))
-        line = f"{line} {now[0]:7.2f} {now[1]:6.2f}"
-        if now[1] > told[1]:
+        new_errors = off_by(samples.ratios(after))
+        line = f"{line} {new_errors[0]:7.2f} {new_errors[1]:6.2f}"
+        if new_errors[1] > old_errors[1]:
             after = before
             line += "   worse: unchanged"
         table.append(line)

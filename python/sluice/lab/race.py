@@ -88,7 +88,8 @@ class Race:
             lines.append("* fastest")
         lines += self.crossings()
         lines += [
-            text.wrap(f"{name}: {said}") for name, said in self.messages.items()
+            text.wrap(f"{name}: {message}")
+            for name, message in self.messages.items()
         ]
         return "\n".join(lines)
 
@@ -231,8 +232,10 @@ def race(
     named = shape_texts(schema, shapes or {})
     with sl.kernel_hints(_hints(op)):
         if sizes is None:
-            made = partial(one_op, op, shapes=shapes or {}, attrs=attrs or {})
-            sizes = _fitting(partial(made, dtype=dtype), budget, place)
+            of_size = partial(
+                one_op, op, shapes=shapes or {}, attrs=attrs or {}
+            )
+            sizes = _fitting(partial(of_size, dtype=dtype), budget, place)
         result = Race(op, [int(size) for size in sizes], shapes=named)
         for i, size in enumerate(result.sizes):
             if progress is not None:

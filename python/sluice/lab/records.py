@@ -31,7 +31,7 @@ def records(op: str | None = None) -> list[dict[str, Any]]:
 def kept() -> str:
     """Where measurements of this process are: a file, or memory, and why."""
     files = _lab._record_files()
-    if any("kept in memory only" in said for said in files["remarks"]):
+    if any("kept in memory only" in remark for remark in files["remarks"]):
         return f"in memory only, as {files['user']} cannot be written"
     return files["user"] or "in memory only, as SLUICE_RECORDS says"
 
@@ -46,18 +46,18 @@ def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
             name = text.kernel(parts["library"], parts["variant"])
             name += f" at {parts['place']}" * (parts["place"] != "cpu")
         median = record.get("median", 0)
-        said = record.get("message", "")
+        message = record.get("message", "")
         rows.append(
             [
-                "*" if i == 0 and median and not said else " ",
+                "*" if i == 0 and median and not message else " ",
                 f"{name:24}",
                 f"{text.time(median) if median else '':>8}",
                 record.get("date", "")[:10],
-                "WRONG" if said else "",
+                "WRONG" if message else "",
             ]
         )
-        if said:
-            messages.append(text.wrap(f"{name} WRONG: {said}", 4, 6))
+        if message:
+            messages.append(text.wrap(f"{name} WRONG: {message}", 4, 6))
     head = text.wrap(f"{signature}, {text.count(threads, 'thread')}")
     table = ["  " + row for row in text.table(rows, str.ljust)]
     return [head, *table, *messages]

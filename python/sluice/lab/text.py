@@ -49,12 +49,12 @@ def show(text: object, bold: str = "", dim: str = "") -> None:
 
     What matches the patterns is bold or dim, and what is wrong is red.
     """
-    said = str(text).rstrip("\n")
+    output = str(text).rstrip("\n")
     if screen()[1]:
         wrong = r"\b(?:WRONG|DIFFERS?|FAIL|REFUSED)\b"
         for pattern, style in ((dim, _DIM), (bold, _BOLD), (wrong, _RED)):
             if pattern:
-                said = re.sub(
-                    pattern, f"\033[{style}m\\g<0>\033[0m", said, flags=re.M
+                output = re.sub(
+                    pattern, f"\033[{style}m\\g<0>\033[0m", output, flags=re.M
                 )
-    print(printable(said))
+    print(printable(output))

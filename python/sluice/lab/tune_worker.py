@@ -103,24 +103,24 @@ def _summary(
         return f"your kernels are wrong, and were left out: {', '.join(wrong)}"
     words = [outcome["word"] for outcome in outcomes]
     if words:
-        said = (
+        message = (
             f"your kernels win {words.count('wins over')} of "
             f"{text.count(len(words), 'signature')} that they take"
         )
         ties = words.count("ties with")
         if ties:
-            said += f", and tie in {ties}"
+            message += f", and tie in {ties}"
     elif known:
-        said = (
+        message = (
             "your kernels were not measured: --again measures also what has "
             "records"
         )
     else:
-        said = "your kernels were raced for no signature of this program"
+        message = "your kernels were raced for no signature of this program"
     if wrong:
-        said += "; left out, because they are wrong: "
-        said += ", ".join(wrong)
-    return said
+        message += "; left out, because they are wrong: "
+        message += ", ".join(wrong)
+    return message
 
 
 def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:

@@ -126,8 +126,8 @@ class _Job:
         key = ("op", "variant", "place", "dtype", "library")
         verdict = Verdict(*(kernel[name] for name in key), **event)
         verdict.mistakes = [
-            Mistake(verdict.name, command=self._command(verdict, said), **said)
-            for said in mistakes
+            Mistake(verdict.name, command=self._command(verdict, each), **each)
+            for each in mistakes
         ]
         self._result.verdicts.append(verdict)
 

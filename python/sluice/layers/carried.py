@@ -82,8 +82,8 @@ class Carried:
             if isinstance(value, TensorArray):
                 shapes += value._shapes()
             else:
-                given = value.shape if of_values is None else of_values[at]
-                shapes.append(given)
+                shape = value.shape if of_values is None else of_values[at]
+                shapes.append(shape)
         return shapes
 
     def values_from(self, variables: Sequence[Variable]) -> list[Value]:

@@ -225,9 +225,9 @@ def _window(
             "python.transposed_size",
         )
     window, output, strides, dilations = (
-        [None] * dims if given is None
-        else size_list(f"{layer}: {what}", given, dims, exactly=True)
-        for what, given in (
+        [None] * dims if sizes is None
+        else size_list(f"{layer}: {what}", sizes, dims, exactly=True)
+        for what, sizes in (
             ("filter_size", filter_size), ("output_size", output_size),
             ("stride", attrs["strides"]), ("dilation", attrs["dilations"]),
         )

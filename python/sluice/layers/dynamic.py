@@ -256,15 +256,15 @@ def dynamic_gru(
     weight = helper.create_parameter(param_attr, [size, columns], input.dtype)
     bias = _bias(helper, bias_attr, columns, input)
     flat = ops.reshape(weight, shape=[size * columns])
-    turned = []
+    transposed = []
     for begin, gates in ((0, 2 * size), (2 * size * size, size)):
         ends = [begin + size * gates]
         part = ops.slice(flat, axes=[0], starts=[begin], ends=ends)
         part = ops.reshape(part, shape=[size, gates])
-        turned.append(ops.transpose(part, axis=[1, 0]))
+        transposed.append(ops.transpose(part, axis=[1, 0]))
     inputs = {
         "X": input,
-        "R": make("unsqueeze", {"X": ops.concat(turned, axis=0)}, axes=[0]),
+        "R": make("unsqueeze", {"X": ops.concat(transposed, axis=0)}, axes=[0]),
         "Bias": None if bias is None else _with_zeros(bias),
         "InitialH": _first("dynamic_gru: h_0", h_0),
     }

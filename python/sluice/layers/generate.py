@@ -85,7 +85,7 @@ class _Function:
 
     def parameters(self) -> list[str]:
         required, optional = [], []
-        given = {a["attribute"] for a in self.schema["inputs"]}
+        operands = {a["attribute"] for a in self.schema["inputs"]}
         for argument in self.schema["inputs"]:
             name = self.inputs[argument["name"]]
             type = "Sequence[Variable]" if argument["variadic"] else "Variable"
@@ -98,7 +98,7 @@ class _Function:
         for attribute in self.schema["attributes"]:
             name = self.attributes[attribute["name"]]
             type = _TYPES[attribute["type"]]
-            given_by_input |= attribute["name"] in given
+            given_by_input |= attribute["name"] in operands
             if attribute["required"] and given_by_input:
                 # Also those after it, because Python has no default before
                 # a parameter without one. The op refuses what is missing.

@@ -210,14 +210,14 @@ def _stack(
             if count > 1:
                 rows = {"starts": [layer * ways], "ends": [(layer + 1) * ways]}
                 state = ops.slice(state, axes=[0], **rows)
-            inputs[argument] = _turned(state) if first else state
+            inputs[argument] = _swap_first_dims(state) if first else state
         names = ["LastH", "LastC"][: len(states)]
         # The gradient op reads Reserve; else it computes the layer again.
         outputs = {n: f"{helper.name}.{n}{layer}" for n in (*names, "Reserve")}
         results = helper.append_op(op, inputs, outputs, attrs)
         for last, argument in zip(lasts, names, strict=True):
             state = results[argument]
-            last.append(_turned(state) if first else state)
+            last.append(_swap_first_dims(state) if first else state)
         x = (
             ops.reshape(results["Y"], shape=[0, ways * hidden])
             if ragged
@@ -295,7 +295,7 @@ def _parameters(
     return parameters
 
 
-def _turned(state: Variable) -> Variable:
+def _swap_first_dims(state: Variable) -> Variable:
     """[B, D, H] of [D, B, H], and the reverse."""
     return ops.transpose(state, axis=[1, 0, 2])
 

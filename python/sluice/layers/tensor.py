@@ -480,9 +480,9 @@ def argsort(
     shape = ranked_shape("argsort: input", input)
     axis = index_of("argsort: axis", axis, max(len(shape), 1))
     order = list(range(len(shape)))
-    turned = axis + 1 < len(shape)
+    transposed = axis + 1 < len(shape)
     x = input
-    if turned:
+    if transposed:
         order[axis], order[-1] = order[-1], order[axis]
         x = make("transpose", {"X": x}, axis=order)
     inputs, attrs = {"X": x}, {"largest": descending}
@@ -493,7 +493,7 @@ def argsort(
         attrs["k"] = count
     outputs = input.program.append_op("top_k", inputs, attrs=attrs)
     indices = outputs["Indices"]
-    if turned:
+    if transposed:
         indices = make("transpose", {"X": indices}, axis=order)
     # gather_elements has a gradient.
     both = {"X": input, "Index": indices}

@@ -120,11 +120,11 @@ class InferenceSession:
                 f"Required inputs ({sorted(missing)}) are missing from input "
                 f"feed ({list(input_feed)})."
             )
-        for kind, given, known in (
+        for kind, names, known in (
             ("input", input_feed, self._input_names),
             ("output", output_names or (), self._output_names),
         ):
-            for name in given:
+            for name in names:
                 if name not in known:
                     text = f"InvalidArgument : Invalid {kind} name: {name}"
                     raise errors.InvalidArgument(f"[Sluice] : {text}")
@@ -143,8 +143,8 @@ class InferenceSession:
 
     def _check_sizes(self, value: NodeArg, shape: tuple[int, ...]) -> None:
         """Raise InvalidArgument unless sizes are those of the options."""
-        for stated, given in zip(value.shape, shape, strict=False):
-            if isinstance(stated, int) and stated != given:
+        for expected, size in zip(value.shape, shape, strict=False):
+            if isinstance(expected, int) and expected != size:
                 raise errors.InvalidArgument(
                     f"[Sluice] : InvalidArgument : input {value.name} has "
                     f"shape {list(shape)}; the session expects {value.shape}"
@@ -333,7 +333,7 @@ class InferenceSession:
         from ..lab.report import report
 
         with errors.running(), self._threads():
-            made = report(
+            page = report(
                 self._model.program,
                 self._feed("report", input_feed),
                 self._output_names,
@@ -343,12 +343,12 @@ class InferenceSession:
                 name=self._file or self._model.metadata.graph_name or "model",
                 role="ONNX model",
             )
-            made.save(path)
+            page.save(path)
 
     def _feed(
-        self, method: str, given: Mapping[str, Any] | None
+        self, method: str, input_feed: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
-        feed = self._last_feed if given is None else given
+        feed = self._last_feed if input_feed is None else input_feed
         if feed is None:
             raise ValueError(
                 f"{method} needs input_feed, or a run before: sizes of inputs "

@@ -35,8 +35,8 @@ class DataGenerator:
         self._print(sys.stdin)
 
     def _print(self, lines: Iterable[str | None]) -> None:
-        made = (each for line in lines for each in self.generate_sample(line)())
-        samples = (each for each in made if each is not None)
+        of_lines = (self.generate_sample(line)() for line in lines)
+        samples = (s for of_line in of_lines for s in of_line if s is not None)
         while batch := list(islice(samples, self.batch_size_)):
             for sample in self.generate_batch(batch)():
                 sys.stdout.write(self._gen_str(sample))

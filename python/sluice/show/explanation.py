@@ -118,9 +118,9 @@ class Explanation(str):
         return "".join(table_html(table) for table in self.tables())
 
 
-def layer_names(made: Any) -> dict[str, tuple[str, int]]:
+def layer_names(owner: Any) -> dict[str, tuple[str, int]]:
     """Names and numbers of a program's or a plan's layers, by outputs."""
-    calls = getattr(made, "_layers", {})
+    calls = getattr(owner, "_layers", {})
     number = {call: i for i, call in enumerate(dict.fromkeys(calls.values()))}
     return {name: (call.name, number[call]) for name, call in calls.items()}
 

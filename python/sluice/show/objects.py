@@ -201,9 +201,9 @@ def _equip(kind: Any, line: str | Callable[[Any], str]) -> None:
 
 
 def _line(shown: Any, name: str, line: str | Callable[[Any], str]) -> str:
-    said = line.format(shown) if isinstance(line, str) else line(shown)
-    at = "" if said.startswith("at ") else ":"
-    return f"<{name}{at} {said}>"
+    text = line.format(shown) if isinstance(line, str) else line(shown)
+    at = "" if text.startswith("at ") else ":"
+    return f"<{name}{at} {text}>"
 
 
 def object_html(shown: Any) -> str:

@@ -162,12 +162,13 @@ class _Boxes:
         }
         self.boxes, self.maker = feed_boxes(fed, read)
         for index, op in enumerate(self.ops):
-            made = [n for ns in op.outputs.values() for n in ns]
-            if not op.inputs and read.issuperset(made) and not op.hint:
+            outputs = [n for ns in op.outputs.values() for n in ns]
+            if not op.inputs and read.issuperset(outputs) and not op.hint:
                 value = op.attrs.get("value", "")
-                self.constants.update(dict.fromkeys(made, f"{op.type} {value}"))
+                constant = f"{op.type} {value}"
+                self.constants.update(dict.fromkeys(outputs, constant))
             else:
-                self._add(index, op, made)
+                self._add(index, op, outputs)
 
     def weights(self, names: Sequence[str]) -> int:
         """The size of the parameters among these."""
@@ -178,7 +179,7 @@ class _Boxes:
             if v["persistable"] and not v["stop_gradient"]
         )
 
-    def _add(self, index: int, op: Operator, made: list[str]) -> None:
+    def _add(self, index: int, op: Operator, outputs: list[str]) -> None:
         names = [n for ns in op.inputs.values() for n in ns]
         shapes = {
             argument: self.variables[ns[0]]["shape"] or ()
@@ -205,14 +206,15 @@ class _Boxes:
                 word = name.removesuffix("_block").replace("block", "repeats")
                 cells.append(Cell(f"{word}:", "", text, what, tip, True))
         makers = [self.maker[n] for n in names if n in self.maker]
-        shape = shape_text(self.variables[made[0]]["shape"]) if made else "[]"
+        first = outputs[0] if outputs else None
+        shape = shape_text(self.variables[first]["shape"]) if first else "[]"
         if shape == "[]" or op.purpose == "optimize":
             shape = ""
         self.boxes.append(
             Box(cells, dict.fromkeys(makers, ""), shape, op.purpose)
         )
-        self.maker.update(dict.fromkeys(made, len(self.boxes) - 1))
-        call = self.layers.get(made[0]) if made and forward else None
+        self.maker.update(dict.fromkeys(outputs, len(self.boxes) - 1))
+        call = self.layers.get(first) if first and forward else None
         self.made_by[len(self.boxes) - 1] = index, call
 
     def layer(self, name: str, found: list[int]) -> Cell:

@@ -121,8 +121,8 @@ class Layers:
 
     def _call(self, op: Op) -> LayerCall | None:
         """The layer that made an op, if it is known."""
-        made = _names(op["outputs"])
-        return self.calls.get(made[0]) if made else None
+        outputs = _names(op["outputs"])
+        return self.calls.get(outputs[0]) if outputs else None
 
     def parameters_text(self) -> str:
         """Such as "448 parameters, 16 of them not trained"."""

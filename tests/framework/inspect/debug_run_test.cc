@@ -56,7 +56,8 @@ TEST_F(DebugRunTest, NanCheckNamesTheFirstOpElementAndLine) {
   ExpectError(ErrorCode::kInternal, "run.not_finite",
               {"test_divide: output test_divide_1.Out (float32 [3] at cpu) has "
                "1 +Inf of 3 elements, the first is element 2, although all "
-               "inputs are finite: test_add_0.Out from 0 to 4",
+               "inputs are finite: " +
+                   sum_ + " from 0 to 4",
                "in op 1 (test_divide)", "created at"},
               [&] { RunNanChecked(*Prepare(feeds), feeds); });
 }

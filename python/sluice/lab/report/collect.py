@@ -60,11 +60,11 @@ def report(
     if tune is not None:
         sl.tune(program, feed, fetches, tune, place=place, scope=scope)
     plan = sl.Executor(place).prepare(program, feed, fetches)
-    (made,) = report_plans(
+    (result,) = report_plans(
         [plan], program, feed, seconds=seconds, scope=scope, names=[name]
     )
-    made.data["role"] = role
-    return made
+    result.data["role"] = role
+    return result
 
 
 def report_plans(

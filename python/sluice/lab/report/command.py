@@ -83,7 +83,7 @@ def summary(data: dict[str, Any], page: str) -> str:
     """What is wrong, the run's time, the type of ops that takes most of it,
     unless their times are not listed, and the page to open."""
     run = data["plan"]["times"]["run"]
-    said = [f"a run takes {text.time(run['median'])}"]
+    sentences = [f"a run takes {text.time(run['median'])}"]
     seconds: Counter[str] = Counter()
     for op in data["plan"]["ops"]:
         seconds[call_name(op)] += op["measured"]["median"]
@@ -91,10 +91,10 @@ def summary(data: dict[str, Any], page: str) -> str:
     total = data["summary"]["op_seconds"]
     if total > 0 and not why_no_times:
         ((slowest, most),) = seconds.most_common(1)
-        said.append(f"{most / total:.0%} {slowest}".replace("%", " %"))
+        sentences.append(f"{most / total:.0%} {slowest}".replace("%", " %"))
     wrong = "".join(f"{each}\n" for each in first_lines(data))
     end = f"open {page}" if page else "no page"
-    return f"{wrong}{', '.join(said)}; {end}"
+    return f"{wrong}{', '.join(sentences)}; {end}"
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -112,7 +112,7 @@ def run(parsed: argparse.Namespace) -> int:
         page = ""
     against = read(parsed.against) if parsed.against else None
     saved = parsed.program.endswith(".json")
-    made = read(parsed.program) if saved else _measured(parsed)
+    report = read(parsed.program) if saved else _measured(parsed)
     if saved and parsed.trace:
         raise SystemExit(
             "sluice-lab: --trace needs a program: a saved report has no run"
@@ -122,10 +122,10 @@ def run(parsed: argparse.Namespace) -> int:
     texts = [
         (path, make())
         for path, make in (
-            (parsed.json, made.to_json),
-            (parsed.trace, lambda: made.chrome_trace),
-            (parsed.svg, made.draw),
-            (page, lambda: made.to_html(against)),
+            (parsed.json, report.to_json),
+            (parsed.trace, lambda: report.chrome_trace),
+            (parsed.svg, report.draw),
+            (page, lambda: report.to_html(against)),
         )
         if path
     ]
@@ -134,6 +134,6 @@ def run(parsed: argparse.Namespace) -> int:
             file.write(content)
         if path != page:
             print(f"wrote {path}")
-    text.show(summary(made.data, page), r"^.*$")
+    text.show(summary(report.data, page), r"^.*$")
     sys.stdout.flush()
     return 0 if page else 1

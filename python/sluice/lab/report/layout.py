@@ -33,21 +33,21 @@ def positions(
     names = graph.names()
     kept = _short_edges(graph) if len(names) > _MANY_NODES else graph.edges
     index = {name: i for i, name in enumerate(names)}
-    made = lay_out(
+    layout = lay_out(
         [(widths[name], height) for name in names],
         [(index[edge.source], index[edge.target], 0) for edge in kept],
         [0.0] * len(names),
     )
     curves = {
         (edge.source, edge.target): _curve(route)
-        for edge, route in zip(kept, made.routes, strict=True)
+        for edge, route in zip(kept, layout.routes, strict=True)
     }
     return {
-        "width": round(made.width, 1),
-        "height": round(made.height, 1),
+        "width": round(layout.width, 1),
+        "height": round(layout.height, 1),
         "nodes": {
             name: _rounded(x + widths[name] / 2, y + height / 2)
-            for name, (x, y) in zip(names, made.boxes, strict=True)
+            for name, (x, y) in zip(names, layout.boxes, strict=True)
         },
         "edges": [curves.get((e.source, e.target)) for e in graph.edges],
     }

@@ -43,31 +43,31 @@ def _embedded(value: Any) -> str:
 def _without_script(view: dict[str, Any]) -> str:
     """A sentence, and the slowest ops as a table."""
 
-    def said(text: str) -> str:
+    def escaped(text: str) -> str:
         return html.escape(re.sub(r"(?<=\d) us\b", " \u00b5s", text))
 
     def time(op: dict[str, Any]) -> str:
         if view["why_no_times"]:
             return "-"
-        return said(words.time(op["measured"]["median"]))
+        return escaped(words.time(op["measured"]["median"]))
 
     ops = sorted(view["ops"], key=lambda op: -op["measured"]["median"])[:200]
     rows = "".join(
-        f"<tr><td>{op['number']} {said(op['op'])}"
-        f"<td>{said(words.kernel(op['library'], op['variant']))}"
+        f"<tr><td>{op['number']} {escaped(op['op'])}"
+        f"<td>{escaped(words.kernel(op['library'], op['variant']))}"
         f"<td>{time(op)}"
-        f"<td>{said(op['reason'])}"
+        f"<td>{escaped(op['reason'])}"
         for op in ops
     )
     summary = view["summary"]
     fault = view["fault"]
-    first = f"<p>{said(', '.join(fault['lines']))}</p>" if fault else ""
+    first = f"<p>{escaped(', '.join(fault['lines']))}</p>" if fault else ""
     return (
         "<style>main, nav { display: none }</style>"
         f"{first}<p>The charts of this page need JavaScript, which is off. "
-        f"A run takes {said(view['run_text'])}; these are the {len(ops)} "
+        f"A run takes {escaped(view['run_text'])}; these are the {len(ops)} "
         f"slowest of {words.count(summary['ops'], 'op')}.</p>"
-        f"<p>{said(view['why_no_times'])}</p>"
+        f"<p>{escaped(view['why_no_times'])}</p>"
         "<div class=scroll><table><thead><tr><th>op<th>kernel<th>time"
         f"<th>chosen because<tbody>{rows}</table></div>"
     )

@@ -192,19 +192,19 @@ def _label(text: str) -> str:
 
 def _graph(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
     """Nodes with labels and positions, and edges with curves."""
-    made = graph.make(plan, most_nodes)
-    nodes = _nodes(plan, made)
+    shown = graph.make(plan, most_nodes)
+    nodes = _nodes(plan, shown)
     widths = {
         node["id"]: _CHARACTER * max(map(len, node["label"])) + 22
         for node in nodes
     }
-    where = positions(made, widths, _HEIGHT)
+    where = positions(shown, widths, _HEIGHT)
     for node in nodes:
         node["x"], node["y"] = where["nodes"][node["id"]]
         node["width"] = round(widths[node["id"]], 1)
     edges = [
         {**asdict(edge), "points": points}
-        for edge, points in zip(made.edges, where["edges"], strict=True)
+        for edge, points in zip(shown.edges, where["edges"], strict=True)
     ]
     return {
         "width": where["width"],
@@ -215,12 +215,12 @@ def _graph(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
     }
 
 
-def _nodes(plan: dict[str, Any], made: graph.Graph) -> list[dict[str, Any]]:
+def _nodes(plan: dict[str, Any], shown: graph.Graph) -> list[dict[str, Any]]:
     nodes: list[dict[str, Any]] = []
-    for feed in made.feeds:
+    for feed in shown.feeds:
         name = plan["feeds"][feed]["var"]
         nodes.append({"id": f"f{feed}", "label": [_label(name), "fed"]})
-    for number, stretch in enumerate(made.stretches):
+    for number, stretch in enumerate(shown.stretches):
         inside = [plan["ops"][i] for i in stretch]
         node: dict[str, Any] = {
             "id": f"n{number}",
