@@ -24,7 +24,7 @@ class LayerCall:
         self.name = name
 
 
-# The outermost one that is running.
+# The outermost call of a layer that is running.
 LAYER: ContextVar[LayerCall | None] = ContextVar("layer", default=None)
 
 
@@ -237,7 +237,7 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
 
 
 def help_with_names(module: dict[str, Any]) -> None:
-    """Make a module, given its names, say what is meant by those it lacks."""
+    """Make a module, given its names, explain names that it lacks."""
     module["__getattr__"] = lambda name: missing(
         module["__name__"], name, module["__all__"]
     )
@@ -257,7 +257,10 @@ def missing(
 
 
 def help_with_attributes(cls: Any) -> None:
-    """Do so for objects; the table has entries "Class.name"."""
+    """Make objects of a class explain attributes that they lack.
+
+    The table has entries "Class.name".
+    """
     cls.__getattr__ = lambda self, name: missing(
         f"sluice.{cls.__name__}", name, dir(cls),
         f"{type(self).__name__!r} object has no attribute {name!r}",

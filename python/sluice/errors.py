@@ -146,7 +146,7 @@ class SluiceError(Exception):
                 hint = ""
         return f"{message}\nhint: {hint}" if hint else message
 
-    # Whether it is no mistake of Sluice, whose frames somebody needs.
+    # Whether it is no bug of Sluice: tracebacks omit the package's frames.
     _is_answer: bool = True
 
     def _render_traceback_(self) -> list[str]:

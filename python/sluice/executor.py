@@ -287,7 +287,7 @@ class Executor(_core.Executor):
         )
 
     def _run_or_check(self, program: Program, *arguments: Any) -> list[Any]:
-        """Run, and every so many runs look for NaN."""
+        """Run; every ``check_nan_every``-th run also looks for NaN."""
         runs = self._runs.get(program.uid, 0)
         self._runs[program.uid] = runs + 1
         if runs % self._check_every:

@@ -49,7 +49,7 @@ class _Average(Shown):
         )
 
     def _parameters(self, program: Program) -> list[Variable]:
-        """Those that are averaged."""
+        """The parameters that are averaged."""
         every = program.all_parameters()
         return [param for param in every if param._attr().do_model_average]
 

@@ -1,7 +1,7 @@
-"""What programs, executors, plans and values show of themselves.
+"""Texts, drawings and summaries of programs, executors, plans and values.
 
-The modules here import programs and executors, which get their methods here.
-Those that few runs need are imported when they are first used.
+The modules here import programs and executors, and this file gives these their
+methods. Modules that few runs need are imported when they are first used.
 """
 
 from __future__ import annotations

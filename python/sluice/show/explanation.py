@@ -133,7 +133,7 @@ def explained(
     text: Callable[[tuple], str],
     tables: Callable[[tuple], str],
 ) -> Explanation:
-    """What ``text`` and ``tables`` say, after a check of the arguments."""
+    """The explanation by ``text`` and ``tables``; checks the arguments."""
     whole, folded = flag("explain: all", all), flag("explain: fold", fold)
     if isinstance(op, str):
         every = -1, False, False, _WIDTH, False, layers

@@ -228,7 +228,7 @@ def _middles(rows: _Rows) -> list[float]:
 def _from_the_left(
     left: dict[int, dict[int, float]], right: dict[int, dict[int, float]]
 ) -> list[int]:
-    """The columns, each behind all that are to its left in some row."""
+    """The columns, each after all that are to its left in some row."""
     waits = {c: len(others) for c, others in left.items()}
     order = [c for c, count in waits.items() if not count]
     for c in order:

@@ -115,7 +115,7 @@ class _Plan:
         return f"{_time(seconds)}\u2003{_share(seconds, self.total)}".strip()
 
     def category(self, op: Mapping[str, Any], seconds: float) -> str:
-        """What the colour of an op says."""
+        """The category of an op, which chooses its colour."""
         if self.by == "time":
             share = seconds / self.total if self.total else 0
             return _HEAT[(share < 0.1) + (share < 0.03)]

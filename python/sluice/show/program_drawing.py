@@ -54,7 +54,7 @@ def kind(op: str) -> str:
 def feed_boxes(
     feeds: Mapping[str, tuple[Any, Any]], read: set[str]
 ) -> tuple[list[Box], dict[str, int]]:
-    """What is fed and read: boxes, and their indices by variable.
+    """Boxes of the fed variables that are read, and their indices by name.
 
     ``feeds`` are dtypes and shapes; offsets belong to the box of their rows.
     """
@@ -79,7 +79,7 @@ def about(
     weights: int,
     attrs: Mapping[str, Any],
 ) -> str:
-    """What an op is, such as "3x3, 16 filters, 448 weights".
+    """A short description of an op, such as "3x3, 16 filters, 448 weights".
 
     ``shapes`` are those of its inputs, by argument.
     """
