@@ -190,7 +190,7 @@ std::pair<int, std::string> FindPlanFault(const Plan& plan,
   });
 }
 
-void BindComparison(nb::module_& m) {
+void BindTimes(nb::module_& m) {
   nb::class_<Timing>(m, "Timing", "How long calls took, in seconds.")
       .def_ro("median", &Timing::median)
       .def_ro("low", &Timing::low, "of the median's 95 % interval")
@@ -210,6 +210,9 @@ void BindComparison(nb::module_& m) {
       .def_ro("max_relative_error", &OpComparison::max_relative_error)
       .def_ro("differs", &OpComparison::differs)
       .def_ro("message", &OpComparison::message);
+}
+
+void BindComparison(nb::module_& m) {
   nb::class_<Comparison>(m, "Comparison",
                          "What compare() found; print it, or its `all`.")
       .def_ro("hints_a", &Comparison::hints_a)
@@ -253,6 +256,7 @@ void BindComparison(nb::module_& m) {
 }  // namespace
 
 void BindComparing(nb::module_& m) {
+  BindTimes(m);
   BindComparison(m);
   nb::class_<Profile>(m, "Profile",
                       "How long a run and each of its ops take; print it for a "
