@@ -101,9 +101,7 @@ void CompareResults(const PlanPair& pair,
 void AddKnownWrong(const Plan& plan, std::vector<std::string>* known_wrong) {
   for (const Decision& decision : plan.decisions()) {
     for (const HintAnswer& answer : decision.answers) {
-      if (answer.why_not.find("gave wrong results") == std::string::npos) {
-        continue;
-      }
+      if (!answer.known_wrong) continue;
       std::string why = Format("#{} {}", decision.op_index, answer.why_not);
       // A hint of the program is in both plans.
       if (std::ranges::find(*known_wrong, why) == known_wrong->end()) {

@@ -19,6 +19,12 @@ struct OwnKernel {
   std::function<std::unique_ptr<OpKernel>()> make;
 };
 
+// Why an op does not obey a hint; no text if it is not known.
+struct WhyNot {
+  std::string text;
+  bool known_wrong = false;  // a record says so of the kernel
+};
+
 // One op while a plan is prepared: its facts, its candidate kernels, and the
 // chosen kernel. Passes, resolver and planner work on this value, and Explain
 // shows the result. Owned by its Graph; used by one thread.

@@ -19,15 +19,18 @@ std::string SubjectOf(const KernelHint& hint) {
   return "layout=" + hint.layout;
 }
 
+bool IsKnownWrong(const Candidate& candidate) {
+  return candidate.record != nullptr &&
+         candidate.record->verdict == Verdict::kWrong;
+}
+
 // Returns why no other kernel was left.
 Reason WhyAlone(const PreparedOp& op) {
   for (const Candidate& candidate : op.list->candidates) {
     if (candidate.refusal.empty() || candidate.kernel->key.dtype != op.dtype) {
       continue;
     }
-    const bool wrong = candidate.record != nullptr &&
-                       candidate.record->verdict == Verdict::kWrong;
-    if (wrong) return Reason::kOthersWrong;
+    if (IsKnownWrong(candidate)) return Reason::kOthersWrong;
     for (const KernelHint* hint : op.hints) {
       if (hint->mode == HintMode::kExclude && op.Fits(*hint, candidate)) {
         return Reason::kOthersExcluded;
@@ -91,12 +94,11 @@ bool IsNamed(const PreparedOp& op, const Candidate& candidate) {
 }
 
 std::string RefusalText(const Candidate& candidate) {
-  const bool by_record = candidate.record != nullptr &&
-                         candidate.record->verdict == Verdict::kWrong;
   return Format("\n  {}: {}{}", *candidate.kernel, candidate.refusal,
-                by_record ? " (a record says so; SLUICE_RECORDS=off, which "
-                            "reads none, runs it anyway)"
-                          : "");
+                IsKnownWrong(candidate)
+                    ? " (a record says so; SLUICE_RECORDS=off, which reads "
+                      "none, runs it anyway)"
+                    : "");
 }
 
 // Lists the kernels that match the hints, those of the op's dtype first; all if
@@ -202,7 +204,7 @@ void RaiseNoKernel(const PreparedOp& op) {
   Raise(ErrorCode::kNotFound, "resolver.no_kernel", "{}", text);
 }
 
-std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint) {
+WhyNot WhyNotObeyed(const PreparedOp& op, const KernelHint& hint) {
   const Candidate* named = nullptr;
   for (const Candidate& candidate : op.list->candidates) {
     if (!HintFitsButLayout(hint, *candidate.kernel, candidate.place)) continue;
@@ -210,16 +212,17 @@ std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint) {
     if (named == nullptr || same_dtype) named = &candidate;
     if (same_dtype && candidate.refusal.empty()) break;
   }
-  if (named == nullptr) return Format("no kernel of {} fits", op.desc.type);
+  if (named == nullptr) return {Format("no kernel of {} fits", op.desc.type)};
   if (!named->refusal.empty()) {
-    return Format("{} is refused: {}", *named->kernel, named->refusal);
+    return {Format("{} is refused: {}", *named->kernel, named->refusal),
+            IsKnownWrong(*named)};
   }
   if (!op.Fits(hint, *named)) {
-    return Format("the op has layout {}", op.list->layout);
+    return {Format("the op has layout {}", op.list->layout)};
   }
   const KernelHint* stronger = PreferredBy(op, op.choice(), *named);
-  return stronger == nullptr ? Format("{} is better", *op.choice().kernel)
-                             : Format("a stronger hint: {}", *stronger);
+  return {stronger == nullptr ? Format("{} is better", *op.choice().kernel)
+                              : Format("a stronger hint: {}", *stronger)};
 }
 
 }  // namespace sluice

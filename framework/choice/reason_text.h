@@ -17,6 +17,6 @@ SLUICE_API void GiveReason(PreparedOp* op);
 [[noreturn]] SLUICE_API void RaiseNoKernel(const PreparedOp& op);
 
 // Returns why another kernel was chosen than `hint` prefers.
-std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint);
+WhyNot WhyNotObeyed(const PreparedOp& op, const KernelHint& hint);
 
 }  // namespace sluice

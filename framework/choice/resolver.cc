@@ -108,19 +108,23 @@ std::vector<HintAnswer> AnswerHints(const PreparedOp& op) {
     if (!hint->Wants()) continue;
     HintAnswer answer{Format("{}: {}", hint->selector, *hint),
                       op.Fits(*hint, op.choice()), ""};
-    if (!answer.obeyed) answer.why_not = WhyNotObeyed(op, *hint);
+    if (!answer.obeyed) {
+      WhyNot why = WhyNotObeyed(op, *hint);
+      answer.why_not = std::move(why.text);
+      answer.known_wrong = why.known_wrong;
+    }
     answers.push_back(std::move(answer));
   }
   return answers;
 }
 
-std::string WhyNotObeyed(CandidateLister* lister,
-                         const OpFacts& facts,
-                         const KernelHint& hint) {
+WhyNot WhyNotObeyed(CandidateLister* lister,
+                    const OpFacts& facts,
+                    const KernelHint& hint) {
   PreparedOp op;
   static_cast<OpFacts&>(op) = facts;
   op.hints = {&hint};
-  return Resolve(lister, &op) ? WhyNotObeyed(op, hint) : "";
+  return Resolve(lister, &op) ? WhyNotObeyed(op, hint) : WhyNot();
 }
 
 void ChooseKernel(CandidateLister* lister, int num_threads, PreparedOp* op) {

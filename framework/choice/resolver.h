@@ -17,6 +17,8 @@ struct HintAnswer {
   std::string hint;  // ToString(KernelHint), after its selector
   bool obeyed = false;
   std::string why_not;  // "" if it is obeyed
+  // It is not, because a record says that its kernel gave wrong results.
+  bool known_wrong = false;
 };
 
 // Which kernel computes one op, and why. Kept with the plan.
@@ -62,11 +64,11 @@ const KernelHint* PreferredBy(const PreparedOp& op,
 // its kernel was chosen.
 std::vector<HintAnswer> AnswerHints(const PreparedOp& op);
 
-// Returns why an op would not obey `hint` if that were its only one; "" if no
-// kernel is left.
-std::string WhyNotObeyed(CandidateLister* lister,
-                         const OpFacts& facts,
-                         const KernelHint& hint);
+// Returns why an op would not obey `hint` if that were its only one; no text if
+// no kernel is left.
+WhyNot WhyNotObeyed(CandidateLister* lister,
+                    const OpFacts& facts,
+                    const KernelHint& hint);
 
 // Resolves, makes the kernel and prepares it for `num_threads`, unless that was
 // done, and sets the reason. A kernel that then refuses (see OpKernel) is

@@ -133,6 +133,7 @@ void WriteAnswers(const std::vector<HintAnswer>& answers, JsonWriter* json) {
     json->Field("hint", answer.hint);
     json->Field("obeyed", answer.obeyed);
     json->Field("why_not", answer.why_not);
+    json->Field("known_wrong", answer.known_wrong);
     json->EndObject();
   }
   json->EndArray();

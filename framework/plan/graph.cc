@@ -102,7 +102,7 @@ HintsOfOps Graph::EndPasses() {
             op.covers.size() > 1 && hint->Matches(written, covered) &&
             NamesKernelOf(*hint, written.type, op.dtype);
         if (!to_give_up && !may_obey_apart) continue;
-        unmet[key] = to_give_up ? WhyNotObeyed(&lister_, op, *hint) : "";
+        unmet[key] = to_give_up ? WhyNotObeyed(&lister_, op, *hint) : WhyNot();
       }
     }
   }

@@ -23,7 +23,7 @@ class KnownValues;
 
 // Hints about ops, by the op's index and the text of the hint, with the reason
 // why the op by itself does not obey, if known.
-using HintsOfOps = std::map<std::pair<int, std::string>, std::string>;
+using HintsOfOps = std::map<std::pair<int, std::string>, WhyNot>;
 
 // The computation of a program for one set of feeds and fetches: the needed ops
 // in order, with every shape known. Passes rewrite it before kernels are

@@ -167,9 +167,10 @@ struct PlanOptions {
   int drop_wait_for_testing = -1;
 };
 
-// A hint that no op obeys.
+// A hint that no op obeys, or that some op does not obey because records call
+// its kernel wrong.
 struct HintNote {
-  int op_index = -1;  // the first op that it concerns; -1: it names none
+  int op_index = -1;  // the first such op; -1: it names none
   std::string text;
 };
 

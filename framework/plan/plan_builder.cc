@@ -229,9 +229,10 @@ void PlanBuilder::AddReasonsApart(const PreparedOp& op,
       for (const auto& [key, why_not] : given_up_) {
         const bool same = key.first == covered && !answer.obeyed &&
                           answer.hint.ends_with(": " + key.second);
-        if (!same || why_not.empty()) continue;
+        if (!same || why_not.text.empty()) continue;
         answer.why_not += Format("; op {} ({}) by itself: {}", covered,
-                                 graph_->Written(covered).type, why_not);
+                                 graph_->Written(covered).type, why_not.text);
+        answer.known_wrong = answer.known_wrong || why_not.known_wrong;
       }
     }
   }
@@ -501,20 +502,33 @@ void PlanBuilder::AddFetches() {
 }
 
 void PlanBuilder::NoteUnusedHints() {
-  // By hint: the first op that does not obey it; null if any op obeys it.
-  std::map<std::string, std::pair<int, const HintAnswer*>> unmet;
+  // The first op with an answer.
+  struct First {
+    int op = -1;
+    const HintAnswer* answer = nullptr;
+    void Set(int index, const HintAnswer& given) {
+      if (answer == nullptr) *this = {index, &given};
+    }
+  };
+  struct Answers {
+    First refusal, known_wrong;
+    bool obeyed = false;  // by any op
+  };
+  std::map<std::string, Answers> by_hint;
   for (const Decision& decision : plan_->decisions_) {
     for (const HintAnswer& answer : decision.answers) {
-      auto& first = unmet.try_emplace(answer.hint, decision.op_index, &answer)
-                        .first->second;
-      if (answer.obeyed) first.second = nullptr;
+      Answers& all = by_hint[answer.hint];
+      all.obeyed = all.obeyed || answer.obeyed;
+      if (!answer.obeyed) all.refusal.Set(decision.op_index, answer);
+      if (answer.known_wrong) all.known_wrong.Set(decision.op_index, answer);
     }
   }
-  for (const auto& [hint, first] : unmet) {
-    const auto& [op, answer] = first;
+  for (const auto& [hint, all] : by_hint) {
+    const auto [op, answer] = all.obeyed ? all.known_wrong : all.refusal;
     if (answer == nullptr) continue;
     plan_->hint_notes_.push_back(
-        {op, Format("hint \"{}\" is not obeyed; op {} ({}): {}", hint, op,
+        {op, Format("hint \"{}\" is not obeyed{}; op {} ({}): {}", hint,
+                    all.obeyed ? " by every op" : "", op,
                     graph_->op(op).desc.type, answer->why_not)});
   }
   for (const KernelHint& hint : hints_) {

@@ -118,6 +118,31 @@ TEST(Tune, CompareSaysWhichKernelsRecordsCallWrong) {
   EXPECT_EQ(Compare(hinted, lab.feeds, "", "").known_wrong.size(), 1U);
 }
 
+TEST(Tune, ExplainSaysWhichOpsDoNotObeyAHintOfAWrongKernel) {
+  const UseVariants use({"tail", "fast"});
+  LabProgram lab;
+  Executor executor;
+  Tune(executor, lab);
+  const int64_t other = NewSize();  // of which there is no record
+  lab.program.Data("y", DType::kFloat32, {other});
+  lab.fetches.push_back(lab.program.AppendOp("test_lab", {{"X", {"y"}}}, {})
+                            .outputs[0]
+                            .second[0]);
+  const std::vector<float> y(static_cast<size_t>(other), 0.5F);
+  lab.feeds.emplace_back("y", Tensor::FromVector<float>({other}, y));
+  lab.program.SetHints("prefer variant=tail");
+  const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
+  ASSERT_THAT(plan->decisions(), SizeIs(2));
+  EXPECT_TRUE(plan->decisions()[0].answers.at(0).known_wrong);
+  EXPECT_TRUE(plan->decisions()[1].answers.at(0).obeyed);
+  EXPECT_FALSE(plan->decisions()[1].answers.at(0).known_wrong);
+  ASSERT_THAT(plan->hint_notes(), SizeIs(1));
+  EXPECT_THAT(plan->hint_notes()[0].text,
+              HasSubstr("is not obeyed by every op; op 0 (test_lab): "
+                        "test_lab/tail (cpu float32 PLAIN) is refused: gave "
+                        "wrong results: "));
+}
+
 TEST(Tune, FindsMistakesOnValuesThatAreNotFinite) {
   for (const double value : {std::nan(""), HUGE_VAL}) {
     const UseVariants use({"tail", "fast"});
