@@ -1,13 +1,18 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <new>
 #include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/explain_values.h"
 #include "sluice/framework/inspect/json_writer.h"
 #include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/framework/inspect/run_profile.h"
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/platform/error.h"
 
@@ -139,6 +144,34 @@ void WriteAnswers(const std::vector<HintAnswer>& answers, JsonWriter* json) {
   json->EndArray();
 }
 
+// Writes the attributes that are not the defaults. A number that JSON lacks is
+// text, "inf".
+void WriteAttributes(const OpDesc& desc, JsonWriter* json) {
+  const OpSchema& schema = Registry::Global().Schema(desc.type);
+  json->Key("attributes");
+  json->BeginObject();
+  for (const auto& [name, value] : desc.attributes) {
+    const AttrDef* def = schema.FindAttr(name);
+    if (def != nullptr && def->default_value == value) continue;
+    json->Key(name);
+    const auto* number = std::get_if<double>(&value);
+    if (number != nullptr && !std::isfinite(*number)) {
+      json->Value(ToString(value));
+      continue;
+    }
+    std::visit(
+        [&]<typename T>(const T& held) {
+          if constexpr (std::is_same_v<T, DType>) {
+            json->Value(ToString(held));
+          } else {
+            json->Value(held);
+          }
+        },
+        static_cast<const Attribute::Variant&>(value));
+  }
+  json->EndObject();
+}
+
 void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
   const OpDesc& desc = plan.op_descs()[decision.op_index];
   const OpKernelType& key = decision.kernel->key;
@@ -161,6 +194,7 @@ void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
   json->Field("covers", decision.covers);
   json->Field("covered_ops", decision.covered_ops);
   json->Field("pass", decision.pass);
+  WriteAttributes(desc, json);
   WriteAnswers(decision.answers, json);
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -48,19 +47,6 @@ def _time(seconds: float) -> str:
     return f"{micros:g} µs" if micros >= 1 else "<1 µs"
 
 
-def _attributes(signature: str) -> dict[str, Any]:
-    """The attributes in a signature, those that are not the defaults."""
-    _, _, text = signature.partition(" {")
-    pairs = re.findall(r'(\w+)=("[^"]*"|\[[^]]*\]|[^,}]+)', text)
-    found = {}
-    for name, value in pairs:
-        try:
-            found[name] = json.loads(value)
-        except ValueError:  # such as inf
-            found[name] = value
-    return found
-
-
 def _share(part: float, total: float) -> str:
     percent = round(100 * part / total) if total > 0 else 0
     return f"{percent} %" if percent else ""
@@ -93,7 +79,6 @@ class _Plan:
         if by == "library":
             self.colour = dict(LIBRARIES.values())
             self.colour |= dict.fromkeys(self.parts.keys() - self.colour, "6")
-        self.lists = data.get("candidate_lists", [])
         slots = data["slots"]
         self.kept = {s["var"] for s in slots if s["kind"] == "persistable"}
         self.moves = {
@@ -183,11 +168,10 @@ class _Plan:
             and phase == "forward"
         )
         shapes = {argument: v["shape"] for argument, v in inputs.items()}
-        one = op if "signature" in op else self.lists[op["candidate_list"]]
         plain = op["op"] == first
         attrs = {
-            name: value
-            for name, value in _attributes(one["signature"]).items()
+            name: value  # which reports of older versions lack
+            for name, value in op.get("attributes", {}).items()
             if name in _WINDOW or (plain and name != "data_format")
         }
         text = about(op["op"], shapes, weights, attrs)

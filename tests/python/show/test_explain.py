@@ -258,3 +258,15 @@ def test_names_with_control_characters_are_escaped(exe):
     for shown in (exe.explain(), main.summary(), main.draw(), main.summary()._repr_html_()):
         assert "\033" not in shown
     ElementTree.fromstring(main.draw())
+
+
+def test_json_has_the_attributes_that_are_not_the_defaults(exe):
+    x = sl.data("x", [2, 3])
+    total = sl.layers.ops.reduce_sum(x, dim=[1], keep_dim=True)
+    y = sl.layers.uniform_random([2], dtype="float32", min=0.0, max=2.0, seed=7)
+    exe.run(feed={"x": np.ones((2, 3), "f4")}, fetch_list=[total, y])
+    plan = json.loads(exe._last_plan(sl.default_main_program()).explain_json())
+    found = {op["op"]: op["attributes"] for op in plan["ops"]}
+    assert found["reduce_sum"] == {"dim": [1], "keep_dim": True}
+    assert found["uniform_random"]["max"] == 2 and found["uniform_random"]["shape"] == [2]
+    assert {op["call"] for op in plan["ops"]} == set(found)
