@@ -37,9 +37,15 @@ _KINDS = {
     "product": ["contraction", "embedding", "recurrent"],
     "activation": ["activation", "softmax", "dropout"],
     "control flow": ["control_flow"],
-    "data movement": (
-        "movement indexing conversion creation collective ragged resize"
-    ).split(),
+    "data movement": [
+        "movement",
+        "indexing",
+        "conversion",
+        "creation",
+        "collective",
+        "ragged",
+        "resize",
+    ],
 }
 _KIND_OF = {f: kind for kind, families in _KINDS.items() for f in families}
 # Of what is written below the op whose result it changes, besides a bias.
