@@ -163,9 +163,10 @@ def while_loop(
         carried = _carried_data(program, first.shapes(shapes), variables)
         what = "while_loop: what body gives"
         results = values_of(what, body(*first.values_from(carried)))
+        following = first.same(what, results, carried)
         (goes_on,) = _list("while_loop: what cond gives", [cond(*results)])
         return _append_loop(
-            begins, first, (block, carried), results, goes_on,
+            begins, first, (block, carried, following), goes_on,
             limit=limit, max_trips=max_trips, recompute=recompute,
         )  # fmt: skip
 
@@ -173,16 +174,14 @@ def while_loop(
 def _append_loop(
     begins: Variable,
     first: Carried,
-    inside: tuple[int, list[Variable]],
-    results: Sequence[Any],
+    inside: tuple[int, list[Variable], list[Variable]],
     goes_on: Variable,
     **attrs: Any,
 ) -> list[Variable]:
-    """End the block ``inside``, whose variables stand for those that a loop
-    carries, and append the loop of :func:`while_loop`.
+    """End the block of ``inside``, which has the carried variables as it gets
+    and as it gives them, and append the loop of :func:`while_loop`.
     """
-    block, carried = inside
-    following = first.same("while_loop: what body gives", results, carried)
+    block, carried, following = inside
     program = begins.program
     program._end_block()
     op_outputs = program.append_op(

@@ -232,10 +232,10 @@ def append_while(
                 program._end_block()
                 program._drop_blocks(number)
                 continue
-            attrs = {"limit": 10_000_000, "max_trips": 0, "recompute": False}
+            following = loop.same("while", [*results.values()], inside)
             made = _append_loop(
-                first[cond], loop, (block, inside), [*results.values()],
-                results[cond], **attrs,
+                first[cond], loop, (block, inside, following), results[cond],
+                limit=10_000_000, max_trips=0, recompute=False,
             )  # fmt: skip
     for name, value in zip(first, made, strict=True):
         translation.write(name, value)
