@@ -118,6 +118,14 @@ def fusion_repeated_fc_relu(op, X, W: Many, Bias: Many):
     return X
 
 
+@row("skip_layernorm")
+def skip_layernorm(op, X, Y, Scale, Bias, *, epsilon=1e-5, begin_norm_axis=2):
+    """layer_norm of the sum of both."""
+    inputs = {"X": X + Y, "Scale": Scale, "Bias": Bias}
+    attrs = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
+    return op.append_all("layer_norm", inputs, **attrs)["Y"]
+
+
 @row("fusion_squared_mat_sub")
 def fusion_squared_mat_sub(op, X, Y, *, scalar=1.0):
     """((x @ y) ** 2 - x ** 2 @ y ** 2) * scalar."""
