@@ -11,7 +11,7 @@ namespace sluice::python {
 
 namespace {
 
-using Name = GivenText<"scope: the name of a variable">;
+using VariableName = GivenText<"scope: the name of a variable">;
 
 // Returns a copy of the tensor handle, taken while no run writes.
 nb::object Get(const Scope& self, const std::string& name) {
@@ -50,12 +50,12 @@ nb::list Describe(const Scope& self) {
   });
 }
 
-nb::object GetOrNone(const Scope& self, const Name& name) {
+nb::object GetOrNone(const Scope& self, const VariableName& name) {
   nb::object tensor = Get(self, name);
   return tensor.is_valid() ? tensor : nb::none();
 }
 
-nb::object GetItem(const Scope& self, const Name& name) {
+nb::object GetItem(const Scope& self, const VariableName& name) {
   nb::object tensor = Get(self, name);
   SLUICE_ENFORCE(tensor.is_valid(), ErrorCode::kNotFound,
                  "python.scope_variable",
@@ -65,7 +65,7 @@ nb::object GetItem(const Scope& self, const Name& name) {
   return tensor;
 }
 
-void Set(Scope& self, const Name& name, nb::object value, bool copy) {
+void Set(Scope& self, const VariableName& name, nb::object value, bool copy) {
   const Tensor tensor = copy ? nb::cast<Tensor>(nb::type<Tensor>()(
                                    value, nb::arg("place") = nb::none()))
                              : ImportArray(value);
@@ -74,12 +74,12 @@ void Set(Scope& self, const Name& name, nb::object value, bool copy) {
   *self.Var(name).GetMutable<Tensor>() = tensor;
 }
 
-void SetItem(Scope& self, const Name& name, nb::object value) {
+void SetItem(Scope& self, const VariableName& name, nb::object value) {
   Set(self, name, std::move(value), true);
 }
 
 // Waits for runs that use the variable.
-bool Erase(Scope& self, const Name& name) {
+bool Erase(Scope& self, const VariableName& name) {
   const nb::gil_scoped_release release;
   const ScopeLock lock(&self, ScopeAccess::kWrite);
   return self.EraseVar(name);
@@ -113,7 +113,7 @@ void BindScopes(nb::module_& m) {
       .def("names", &Scope::LocalVarNames)
       .def("_describe", &Describe)
       .def("__contains__",
-           [](const Scope& self, const Name& name) {
+           [](const Scope& self, const VariableName& name) {
              return self.FindVar(name) != nullptr;
            })
       .def_prop_rw("step", &Scope::step, &Scope::set_step,
