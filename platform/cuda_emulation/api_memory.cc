@@ -7,12 +7,11 @@
 #include "sluice/platform/cuda_emulation/api.h"
 #include "sluice/platform/cuda_emulation/device_memory.h"
 #include "sluice/platform/cuda_emulation/memory_guard.h"
+#include "sluice/platform/cuda_emulation/pages.h"
 
 namespace sluice::cuda_emulation {
 namespace {
 
-constexpr size_t kPage = 4096;
-constexpr int kNaN = 0xFF;
 constexpr auto kOperatingSystem = static_cast<cudaError_t>(304);
 
 // Pinned host memory: address to bytes.
@@ -121,7 +120,7 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned /*flags*/) {
   return Call([&] {
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    const size_t size = (bytes + kPage - 1) / kPage * kPage;
+    const size_t size = RoundUp(bytes, kPage);
     *pointer = std::aligned_alloc(kPage, size);
     if (*pointer == nullptr) return cudaErrorMemoryAllocation;
     std::memset(*pointer, kNaN, size);

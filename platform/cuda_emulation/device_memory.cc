@@ -8,24 +8,18 @@
 #include <sys/mman.h>
 
 #include "sluice/platform/cuda_emulation/fault.h"
+#include "sluice/platform/cuda_emulation/pages.h"
 
 namespace sluice::cuda_emulation {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kAlignment = 256;  // same as cudaMalloc
 constexpr size_t kRegionBytes = size_t{1} << 40;
 constexpr int kReadWrite = PROT_READ | PROT_WRITE;
-constexpr int kNaN = 0xFF;
-constexpr char kUntouched = static_cast<char>(0xA7);
 // Limits the NaN fill of fresh memory and the size of guarded red zones.
 constexpr size_t kMostFilled = size_t{64} << 20;
 constexpr size_t kGuardedBefore = 64;
 constexpr size_t kMostGuarded = size_t{64} << 10;
-
-size_t RoundUp(size_t bytes, size_t step) {
-  return (bytes + step - 1) / step * step;
-}
 
 char* StartOfRedZone(const Allocation& allocation) {
   return std::max(allocation.first_page, allocation.data - kGuardedBefore);

@@ -12,6 +12,7 @@
 #include "sluice/platform/cuda_emulation/block.h"
 #include "sluice/platform/cuda_emulation/fault.h"
 #include "sluice/platform/cuda_emulation/fiber.h"
+#include "sluice/platform/cuda_emulation/pages.h"
 #include "sluice/platform/cuda_emulation/shared_memory.h"
 
 uint3 threadIdx;
@@ -22,7 +23,6 @@ dim3 gridDim;
 namespace sluice::cuda_emulation {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kStackBytes = size_t{64} << 10;
 
 uint64_t Mix(uint64_t x) {  // splitmix64

@@ -26,9 +26,9 @@ struct ncclComm {
 namespace sluice::cuda_emulation {
 namespace {
 
-constexpr int kVersion = 22000;  // of the API
+constexpr int kNcclVersion = 22000;  // of the API
 
-thread_local char last_error[512];
+thread_local char last_nccl_error[512];
 // Calls between ncclGroupStart and ncclGroupEnd.
 struct Grouped {
   NcclCall call;
@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 3))) ncclResult_t Refuse(ncclResult_t result,
                                                           ...) {
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(last_error, sizeof(last_error), format, arguments);
+  std::vsnprintf(last_nccl_error, sizeof(last_nccl_error), format, arguments);
   va_end(arguments);
   return result;
 }
@@ -151,7 +151,7 @@ uint64_t EnqueuedNcclCalls() {
 using namespace sluice::cuda_emulation;  // NOLINT(google-build-using-namespace)
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = kVersion;
+  *version = kNcclVersion;
   return ncclSuccess;
 }
 
@@ -170,7 +170,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 
 const char* ncclGetLastError(ncclComm_t /*communicator*/) {
-  return last_error;
+  return last_nccl_error;
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {

@@ -7,19 +7,13 @@
 #include <sys/mman.h>
 
 #include "sluice/platform/cuda_emulation/fault.h"
+#include "sluice/platform/cuda_emulation/pages.h"
 
 namespace sluice::cuda_emulation {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kRedZone = 64;
 constexpr size_t kBytes = size_t{512} << 10;
-constexpr int kNaN = 0xFF;  // every byte of a NaN, in a float of any width
-constexpr char kUntouched = static_cast<char>(0xA7);
-
-size_t RoundUp(size_t bytes, size_t step) {
-  return (bytes + step - 1) / step * step;
-}
 
 }  // namespace
 
