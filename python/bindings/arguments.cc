@@ -8,7 +8,7 @@ namespace sluice::python {
 
 namespace {
 
-std::string Bytes(const nb::object& bytes) {
+std::string BytesOf(const nb::object& bytes) {
   return {PyBytes_AsString(bytes.ptr()),
           static_cast<size_t>(PyBytes_Size(bytes.ptr()))};
 }
@@ -37,7 +37,7 @@ std::string Shown(nb::handle value) {
     PyErr_Clear();
     return Format("a {}", type);
   }
-  return Format("{} ({})", sluice::Shown(OnOneLine(Bytes(bytes))), type);
+  return Format("{} ({})", sluice::Shown(OnOneLine(BytesOf(bytes))), type);
 }
 
 void RaiseArgument(std::string_view what,
@@ -96,7 +96,7 @@ std::string ToPath(nb::handle value) {
     PyErr_Clear();
     RaiseArgument("path", "a path that the file system can have", value);
   }
-  std::string bytes = Bytes(path);
+  std::string bytes = BytesOf(path);
   if (bytes.find('\0') != bytes.npos) {
     RaiseArgument("path", "a path without zero bytes", value);
   }
