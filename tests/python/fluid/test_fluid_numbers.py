@@ -204,3 +204,14 @@ def test_two_piecewise_rates():
         return [L.piecewise_decay([9], [rate, 0.1]) for rate in (1.0, 2.0)]
 
     assert [each.item() for each in ran(rates)] == [1.0, 2.0]
+
+
+def test_a_layer_without_inputs_goes_to_the_default_program_of_fluid():
+    """Not to that of Sluice, which nobody runs."""
+    eye, order = L.eye(3), L.randperm(5)
+    assert eye.block.program is fluid.default_main_program()
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    ones, numbers = exe.run(fetch_list=[eye, order])
+    np.testing.assert_array_equal(ones, np.eye(3))
+    assert sorted(numbers) == list(range(5))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ... import layers
+from ...defaults import program_guard
 from ...errors import NotFoundError
 from .layouts import channels_last, channels_second, is_last
 from .numbers import integers
@@ -124,7 +125,8 @@ class SluiceOp(NamedTuple):
         if self.layer:
             named = {n: inputs.pop(n) for n in self.slots.values() if n}
             layer = getattr(layers, self.layer)
-            made = layer(*inputs.values(), **named, **attrs, **self.fixed)
+            with program_guard(op.program):  # a layer may have no inputs
+                made = layer(*inputs.values(), **named, **attrs, **self.fixed)
             if len(row.outputs) > 1:
                 made = dict(zip(row.outputs, made, strict=True))
         else:
