@@ -247,23 +247,32 @@ void CandidateLister::Estimate(const OpFacts& op, Candidate* candidate) const {
 
 namespace {
 
-// A kernel without an estimate is not assumed to be faster than those with one:
-// without a record it is the last of its place.
+Basis BasisOf(const Candidate& candidate) {
+  const KernelDef& kernel = *candidate.kernel;
+  if (candidate.evidence != Evidence::kEstimate) return Basis::kKnown;
+  if (kernel.comes_last) return Basis::kNothing;
+  const bool known = kernel.estimate ||
+                     KernelCosts::Active().Has(CostRow(kernel, candidate.work));
+  return known ? Basis::kKnown : Basis::kDefault;
+}
+
+// A time with a worse basis is not assumed to be shorter than one with a better
+// basis.
 void PutUnknownWorkLast(std::vector<Candidate>* candidates) {
-  std::map<PlaceKey, double> slowest;
-  for (const Candidate& candidate : *candidates) {
-    if (!candidate.refusal.empty() || !candidate.kernel->estimate) continue;
-    double& seconds = slowest[candidate.place];
-    seconds = std::max(seconds, candidate.seconds);
-  }
   for (Candidate& candidate : *candidates) {
-    if (candidate.kernel->estimate ||
-        candidate.evidence != Evidence::kEstimate) {
-      continue;
+    candidate.basis = BasisOf(candidate);
+  }
+  for (const Basis basis : {Basis::kDefault, Basis::kNothing}) {
+    std::map<PlaceKey, double> slowest;
+    for (const Candidate& candidate : *candidates) {
+      if (!candidate.refusal.empty() || candidate.basis >= basis) continue;
+      double& seconds = slowest[candidate.place];
+      seconds = std::max(seconds, candidate.seconds);
     }
-    const auto found = slowest.find(candidate.place);
-    if (found == slowest.end()) continue;
-    candidate.seconds = std::max(candidate.seconds, found->second);
+    for (Candidate& candidate : *candidates) {
+      if (candidate.basis != basis) continue;
+      candidate.seconds = std::max(candidate.seconds, slowest[candidate.place]);
+    }
   }
 }
 

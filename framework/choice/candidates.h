@@ -50,6 +50,13 @@ enum class Evidence : uint8_t {
 // "measured", "measured nearby", "estimated".
 SLUICE_API std::string_view ToString(Evidence evidence);
 
+// What a predicted time rests on, the best first.
+enum class Basis : uint8_t {
+  kKnown,    // a record, the kernel's estimate or its costs
+  kDefault,  // default work and costs
+  kNothing,  // the same, for a kernel that comes last
+};
+
 // One kernel that was considered for an op.
 struct Candidate {
   const KernelDef* kernel = nullptr;
@@ -60,6 +67,7 @@ struct Candidate {
   double seconds = 0;
   double estimate = 0;  // from the kernel's work, even if measured
   Evidence evidence = Evidence::kEstimate;
+  Basis basis = Basis::kKnown;
   KernelWork work;  // the basis of `estimate`
   // The record of this machine for this exact signature: a time or a fault.
   // Null without one. Owned by the cost model.

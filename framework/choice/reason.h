@@ -10,12 +10,13 @@ namespace sluice {
 
 // Why a kernel was chosen: the closed vocabulary of Explain.
 enum class Reason : uint8_t {
-  kOnlyKernel,       // one fits the dtype, the place and the shapes
-  kFastestEstimate,  // others fit, and are estimated to take 10 % longer
-  kFastestMeasured,  // by records of this machine
-  kFastestNearby,    // by records of other sizes
-  kNearTie,          // less than 10 % apart, or intervals that overlap
-  kTie,              // the same time; it was registered first
+  kOnlyKernel,        // one fits the dtype, the place and the shapes
+  kFastestEstimate,   // others fit, and are estimated to take 10 % longer
+  kFastestMeasured,   // by records of this machine
+  kFastestNearby,     // by records of other sizes
+  kNearTie,           // less than 10 % apart, or intervals that overlap
+  kTie,               // the same time; it was registered first
+  kOthersUnmeasured,  // nor estimated by work or costs of their own
   kHintRequires,
   kHintPrefers,
   kOthersExcluded,  // by a hint

@@ -42,7 +42,10 @@ Reason WhyAlone(const PreparedOp& op) {
 
 // Returns how the time of `chosen` compares with that of `second`.
 Reason WhyFaster(const Candidate& chosen, const Candidate& second) {
-  if (second.seconds == chosen.seconds) return Reason::kTie;
+  if (second.seconds == chosen.seconds) {
+    const bool same = second.basis == chosen.basis;
+    return same ? Reason::kTie : Reason::kOthersUnmeasured;
+  }
   if (chosen.evidence == Evidence::kRecord &&
       second.evidence == Evidence::kRecord) {
     const bool overlap = second.record->low <= chosen.record->high;
@@ -53,6 +56,22 @@ Reason WhyFaster(const Candidate& chosen, const Candidate& second) {
   if (chosen.evidence == Evidence::kRecord) return Reason::kFastestMeasured;
   return chosen.evidence == Evidence::kNearby ? Reason::kFastestNearby
                                               : Reason::kFastestEstimate;
+}
+
+std::string TimesText(Reason reason,
+                      const Candidate& chosen,
+                      const Candidate& second) {
+  const std::string time = PredictionText(chosen);
+  const std::string other = KernelName(*second.kernel);
+  switch (reason) {
+    case Reason::kTie:
+      return Format("{} as is {}; registered first", time, other);
+    case Reason::kOthersUnmeasured:
+      return Format("{}; {} was not measured", time, other);
+    default:
+      return Format("{} before {} with {}", time, other,
+                    PredictionText(second));
+  }
 }
 
 // Returns the strongest hint that rules out a faster kernel, or else `second`,
@@ -180,12 +199,7 @@ void GiveReason(PreparedOp* op) {
     op->reason = Format("at the expected place {}", chosen.place);
   } else {
     op->why = {WhyFaster(chosen, *second), ""};
-    op->reason =
-        op->why.reason == Reason::kTie
-            ? Format("{} as is {}; registered first", PredictionText(chosen),
-                     KernelName(*second->kernel))
-            : Format("{} before {} with {}", PredictionText(chosen),
-                     KernelName(*second->kernel), PredictionText(*second));
+    op->reason = TimesText(op->why.reason, chosen, *second);
   }
 }
 

@@ -61,6 +61,8 @@ struct KernelDef {
   OpKernelType key;
   std::string variant = "plain";
   KernelEstimate estimate;
+  // Without a record it comes after all other kernels of its place.
+  bool comes_last = false;
   // Changes with its code: a hash of its sources for REGISTER_ macros.
   std::string version = "1";
   // The version in its records: its own and that of its library, "1f00c2a97b3e"

@@ -275,6 +275,7 @@ void Register(const std::string& op,
   kernel.op = op;
   kernel.key = {place, dtype, "PYTHON"};
   kernel.variant = variant;
+  kernel.comes_last = true;
   kernel.version = std::to_string(version);
   auto& slot = Slots()[ToString(kernel)];
   if (slot == nullptr) slot = std::make_unique<Slot>();

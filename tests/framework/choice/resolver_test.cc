@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/choice/reason_text.h"
+#include "sluice/framework/costs/kernel_costs.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
 
@@ -119,6 +120,33 @@ TEST_F(ResolverTest, TakesTheEarlierRegistrationAmongEquals) {
             std::string::npos)
       << reason;
   EXPECT_EQ(variant_, "first");
+}
+
+TEST_F(ResolverTest, WhatIsNotKnownNeverWins) {
+  Kernel("guess").estimate = nullptr;
+  Kernel("slow", 1e9);
+  const PreparedOp op = Run();
+  EXPECT_EQ(variant_, "slow");
+  EXPECT_EQ(op.why.reason, Reason::kOthersUnmeasured);
+  EXPECT_EQ(op.reason.substr(op.reason.find(';')), "; guess was not measured");
+  Run("prefer variant=guess");
+  EXPECT_EQ(variant_, "guess");
+}
+
+// Costs in the table of costs are known, as tanh's are.
+TEST_F(ResolverTest, AKernelThatComesLastNeedsARecordOrAHint) {
+  op_.type = "tanh";
+  ASSERT_TRUE(KernelCosts::Active().Has("tanh/PLAIN/plain"));
+  for (const char* variant : {"last", "guess", "plain"}) {
+    KernelDef& kernel = Kernel(variant);
+    kernel.op = "tanh";
+    kernel.estimate = nullptr;
+    kernel.comes_last = kernel.variant == "last";
+    Run();
+    EXPECT_EQ(variant_, variant);
+  }
+  Run("exclude variant=plain");
+  EXPECT_EQ(variant_, "guess");
 }
 
 TEST_F(ResolverTest, APredicateRefusesWithItsReason) {
