@@ -17,6 +17,7 @@ import numpy as np
 from . import _core
 from .errors import InvalidArgumentError
 from .kernel_outputs import BadOutput, arrays_of, plain, require_all_written
+from .tracebacks import is_users
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -237,7 +238,7 @@ def describe(exception: BaseException) -> str:
     traceback = exception.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if code.co_filename != __file__:
+        if is_users(code.co_filename):
             return f"{text} ({code.co_filename}:{traceback.tb_lineno})"
         traceback = traceback.tb_next
     return text

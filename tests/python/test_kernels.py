@@ -345,6 +345,16 @@ def test_an_exception_is_the_cause_of_an_error_of_the_op(exe):
     np.testing.assert_array_equal(value, [[0, 0, 2]])
 
 
+def test_the_line_of_an_exception_is_the_functions():
+    @sl.kernel("relu", variant="py_raises_with_out")
+    def relu(x, out):
+        np.add(x, np.ones((7, 7)), out=out)
+
+    with pytest.raises(sl.InternalError, match="ValueError") as raised:
+        run_relu("py_raises_with_out")
+    assert f"test_kernels.py:{relu.__code__.co_firstlineno + 2})" in str(raised.value)
+
+
 def test_ctrl_c_in_a_function_is_ctrl_c():
     @sl.kernel("relu", variant="py_interrupt")
     def relu(x):
