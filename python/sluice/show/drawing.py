@@ -583,7 +583,20 @@ def write(svg: str, path: str | os.PathLike[str] | None) -> str:
             "python.draw_path",
         )
     svg = svg.encode("ascii", "xmlcharrefreplace").decode()
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(svg)
-    return svg
+    if path is None:
+        return svg
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(svg)
+    return Written(svg, path)
+
+
+class Written(str):
+    """A text that is in a file, of which a prompt shows the name only."""
+
+    def __new__(cls, text: str, path: str | os.PathLike[str]) -> Written:  # noqa: D102
+        self = super().__new__(cls, text)
+        self.path = os.fspath(path)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<SVG of {len(self)} characters, written to {self.path}>"

@@ -562,3 +562,12 @@ def test_the_readme_s_plan_shows_each_call_in_one_of_its_columns():
     for rect, end in zip(drawn, ends):
         assert end < top or float(rect.get("y")) > top
         assert left <= float(rect.get("x")) and float(rect.get("x")) + float(rect.get("width")) <= left + width
+
+
+def test_a_prompt_shows_where_a_drawing_is(tmp_path):
+    program = made(lenet)
+    path = tmp_path / "net.svg"
+    svg = program.draw(path)
+    assert svg == path.read_text() == program.draw()
+    assert repr(svg) == f"<SVG of {len(svg)} characters, written to {path}>"
+    assert repr(program.draw()) == repr(str(svg))
