@@ -8,6 +8,28 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ._core import _op_names
+
+# The method of the right operand, by the function of the left one's operator.
+_SWAPPED = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__", np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__", np.power: "__rpow__", np.matmul: "__rmatmul__",
+    np.equal: "__eq__", np.not_equal: "__ne__", np.less: "__gt__",
+    np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+    np.bitwise_and: "__rand__", np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+}  # fmt: skip
+
+# Layers with another name than NumPy's function.
+_LAYERS = {
+    "absolute": "abs", "add": "elementwise_add", "add.reduce": "reduce_sum",
+    "maximum": "elementwise_max", "minimum": "elementwise_min",
+    "multiply": "elementwise_mul",
+}  # fmt: skip
+
 # Ops that are faster than a power, and exact.
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
 
@@ -33,8 +55,29 @@ class VariableMath:
 
     __slots__ = ()
 
-    # np.float32(2) * x appends an op, instead of a NumPy operation.
-    __array_ufunc__ = None
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, **options: Any
+    ) -> Any:
+        """np.float32(2) * x appends an op; functions of NumPy compute none."""
+        name, operator = ufunc.__name__, _SWAPPED.get(ufunc)
+        operates = operator and method == "__call__" and not options
+        if operates and inputs[1] is self:
+            left = inputs[0]
+            left = left[()] if isinstance(left, np.ndarray) else left
+            result = getattr(self, operator)(left)
+            if result is not NotImplemented:
+                return result
+            raise TypeError(
+                f"unsupported operands of {name}: {type(left).__name__} and "
+                "Variable; arrays are fed: declare sl.data(name, shape, dtype)"
+            )
+        name += "" if method == "__call__" else f".{method}"
+        layer = _LAYERS.get(name, name)
+        instead = f"{layer}(...)" if layer in _op_names() else "..."
+        raise TypeError(
+            f"np.{name} computes numbers, and {self!r} has none yet: write "
+            f"sl.layers.{instead}, which appends an op"
+        )
 
     def _append(self, type: str, inputs: dict[str, Any], **attrs: Any) -> Any:
         return self.program.append_op(type, inputs, attrs=attrs)["Out"]  # type: ignore[attr-defined]

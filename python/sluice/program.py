@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from .display import cut, printable, shape_text
 from .elsewhere import LAYER, LayerCall, help_with_attributes
-from .errors import argument_error
+from .errors import InvalidArgumentError, SluiceError, argument_error
 from .feed_values import positive
 from .indexing import item
 from .math_ops import VariableMath
@@ -194,6 +194,8 @@ class Variable(VariableMath):
     def __array__(self, *_: Any, **__: Any) -> None:
         raise TypeError(f"{self!r} has no value: fetch it with Executor.run")
 
+    __float__ = __int__ = __array__
+
     def __bool__(self) -> bool:
         raise TypeError(
             f"{self!r} has no value while the program is written: use "
@@ -310,12 +312,27 @@ class Program(_core.Program):
         With ``lod_level`` its rows are sequences (docs/ragged.md). Raises
         InvalidArgumentError when the name is taken.
         """
-        if lod_level:
-            levels = positive("data: lod_level", lod_level)
-            self._ragged_data(name, dtype, shape, levels, caller_location())
-        else:
-            self._data(name, dtype, shape, caller_location())
+        try:
+            if lod_level:
+                levels = positive("data: lod_level", lod_level)
+                self._ragged_data(name, dtype, shape, levels, caller_location())
+            else:
+                self._data(name, dtype, shape, caller_location())
+        except InvalidArgumentError as error:
+            if error.check_id != "program.var_twice" or not self.has_var(name):
+                raise
+            raise self._taken(name) from None
         return Variable(self, name)
+
+    def _taken(self, name: str) -> SluiceError:
+        """The error of ``name`` that was declared, with the line that did."""
+        file, line = self._made_at(name)
+        return argument_error(
+            f"the program has a variable {name} already"
+            f"{f', made at {file}:{line}' if file else ''}: take another "
+            "name, or begin a new program with sl.program_guard(sl.Program())",
+            "program.var_twice",
+        )
 
     def persistable(
         self, name: str, shape: Sequence[int], dtype: Any = "float32"

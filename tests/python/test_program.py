@@ -1,5 +1,6 @@
 import io
 import pickle
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -237,3 +238,13 @@ def test_a_copy_has_the_variables_that_were_there_when_it_was_made():
     for program, variable in ((test, later), (first.program, other)):
         with pytest.raises(sl.errors.InvalidArgumentError, match="another"):
             exe.run(program, feed, [variable])
+
+
+def test_a_second_input_of_a_name_is_told_of_the_first():
+    sl.data("x", [None, 3])
+    with pytest.raises(sl.InvalidArgumentError, match="a variable x already, made at ") as raised:
+        sl.data("x", [None, 3])
+    text = str(raised.value)
+    first, second = re.findall(r"test_program\.py:(\d+)", text)
+    assert int(second) == int(first) + 2
+    assert "take another name, or begin a new program" in text

@@ -267,3 +267,35 @@ def test_assignment_is_refused_with_what_to_write():
     x = sl.data("x", [2, 3])
     with pytest.raises(TypeError, match="scatter_nd"):
         x[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("use", "says"),
+    [
+        (np.exp, r"np\.exp computes numbers, .*sl\.layers\.exp\(\.\.\.\)"),
+        (np.absolute, r"sl\.layers\.abs\("),
+        (lambda x: np.maximum(x, 0), r"sl\.layers\.elementwise_max\("),
+        (lambda x: np.ones(3) - x, "ndarray and Variable; arrays are fed"),
+        (np.sum, r"np\.add\.reduce computes .*sl\.layers\.reduce_sum\("),
+        (lambda x: np.hypot(x, x), r"sl\.layers\.\.\.\., which appends"),
+        (float, r"fetch it with Executor\.run"),
+        (int, r"fetch it with Executor\.run"),
+    ],
+)
+def test_a_variable_has_no_numbers_yet(use, says):
+    with pytest.raises(TypeError, match=says):
+        use(sl.data("x", [None, 3]))
+
+
+def test_numbers_of_numpy_may_be_on_the_left():
+    x = sl.data("x", [None, 3])
+    two = np.float32(2)
+    results = [two + x, two - x, two * x, two / x, two**x, two // x, two % x, two < x, two == x]
+    given = np.float32([[1, 2, 3]])
+    values = sl.Executor().run(feed={"x": given}, fetch_list=results)
+    expected = [
+        two + given, two - given, two * given, two / given, two**given, two // given,
+        two % given, two < given, two == given,
+    ]  # fmt: skip
+    for value, right in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, right, rtol=1e-6)
