@@ -150,6 +150,19 @@ def test_the_python_of_a_page_does_what_it_says(page, tmp_path):
         assert kinds_of_lines(shown) == kinds_of_lines(explained)
     if page == "docs/when_results_are_wrong.md":
         assert text.startswith(shown)
+    if page == "docs/worked_examples.md":
+        share = re.compile(r"(?m)^(\w+): \[([0-9.]+)\]$")
+        printed = {what: float(number) for what, number in share.findall(text)}
+        said = {what: float(number) for what, number in share.findall(shown)}
+        assert printed == pytest.approx(said, abs=0.05)
+
+
+def test_the_kernel_of_the_worked_examples_passes_verify(tmp_path):
+    (block,) = [text for _, text in BLOCKS["docs/worked_examples.md"] if "@sl.kernel" in text]
+    file = tmp_path / "mine.py"
+    file.write_text("import numpy as np\nimport sluice as sl\n" + block.partition("\n\n\n")[0])
+    found = sl.lab.verify(str(file))
+    assert found, str(found)
 
 
 def test_every_block_is_of_a_kind_that_is_tried():
