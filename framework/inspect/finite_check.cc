@@ -104,6 +104,13 @@ std::string RangesText(const Plan& plan,
   return count <= kShown ? text : text + Format(" and {} more", count - kShown);
 }
 
+// "element 59 at [3, 11]"; "element 59" of a vector.
+std::string ElementText(int64_t element, const DDim& dims) {
+  const std::string text = Format("element {}", element);
+  return dims.rank() < 2 ? text
+                         : Format("{} at {}", text, IndexText(dims, element));
+}
+
 // A NaN that no op of the run computed would be found in no output.
 void RequireNotGiven(const PlannedOp& op,
                      const Slot& slot,
@@ -113,9 +120,9 @@ void RequireNotGiven(const PlannedOp& op,
   SLUICE_ENFORCE(!fed && slot.kind != SlotKind::kPersistable,
                  ErrorCode::kInternal, "run.nan_given",
                  "{}: input {} ({} {}) has {} already, the first NaN is "
-                 "element {}: {}",
+                 "{}: {}",
                  op.arguments.op, slot.var, slot.dtype, slot.dims,
-                 Elements(input).CountsText(), nan,
+                 Elements(input).CountsText(), ElementText(nan, input.dims()),
                  fed ? "it was fed"
                      : "it was stored in the scope, perhaps by a run "
                        "that was not checked");
@@ -152,11 +159,11 @@ void FiniteCheck::After(const Plan& plan,
     const int64_t element = First(find, output);
     SLUICE_ENFORCE(
         element < 0, ErrorCode::kInternal, "run.not_finite",
-        "{}: output {} ({} {} at {}) has {}, the first{} is element {}, "
+        "{}: output {} ({} {} at {}) has {}, the first{} is {}, "
         "although {}: {}",
         op.arguments.op, plan.slots()[slot].var, output.dtype(), output.dims(),
         op.place, Elements(output).CountsText(),
-        find == Find::kNaN ? " NaN" : "", element,
+        find == Find::kNaN ? " NaN" : "", ElementText(element, output.dims()),
         find == Find::kNaN ? "no input has a NaN" : "all inputs are finite",
         RangesText(plan, op, tensors));
   }

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 
 #include "sluice/platform/number_format.h"
+#include "sluice/platform/text.h"
 
 namespace sluice {
 
@@ -74,6 +75,16 @@ bool AreDoubles(const Tensor& tensor) {
     }
     return true;
   });
+}
+
+std::string IndexText(const DDim& dims, int64_t element) {
+  std::string index;
+  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
+    const int64_t size = std::max<int64_t>(dims[axis], 1);
+    index = Format("{}{}{}", element % size, index.empty() ? "" : ", ", index);
+    element /= size;
+  }
+  return Format("[{}]", index);
 }
 
 }  // namespace sluice

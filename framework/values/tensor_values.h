@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sluice/framework/values/tensor.h"
@@ -27,5 +28,8 @@ constexpr bool IsDouble(uint64_t magnitude) {
 
 // Whether ToDoubles rounds none of the elements.
 SLUICE_API bool AreDoubles(const Tensor& tensor);
+
+// "[3, 1]": an element by its index in row-major order.
+SLUICE_API std::string IndexText(const DDim& dims, int64_t element);
 
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/framework/plan/persistables.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/laboratory/bisect/bisect_search.h"
 #include "sluice/laboratory/bisect/golden_values.h"
 #include "sluice/laboratory/bisect/plan_slice.h"

@@ -342,16 +342,6 @@ class Watcher : public RunObserver {
 
 }  // namespace
 
-std::string IndexText(const DDim& dims, int64_t element) {
-  std::string index;
-  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
-    const int64_t size = std::max<int64_t>(dims[axis], 1);
-    index = Format("{}{}{}", element % size, index.empty() ? "" : ", ", index);
-    element /= size;
-  }
-  return Format("[{}]", index);
-}
-
 SliceTrial TrySlice(const PlanPair& pair,
                     const GoldenValues& golden,
                     PlanSlice& slice,

@@ -37,7 +37,4 @@ SliceTrial TrySlice(const PlanPair& pair,
                     PlanSlice& slice,
                     const ValueTolerance& tolerance);
 
-// "[3, 1]": an element by its index in row-major order.
-std::string IndexText(const DDim& dims, int64_t element);
-
 }  // namespace sluice

@@ -28,7 +28,7 @@ def test_run_checked_names_the_op_as_written_and_its_line():
     with pytest.raises(sl.errors.InternalError) as caught:
         exe.run_checked(feed=rows(1, 0), fetch_list=[out])
     text = str(caught.value)
-    assert "has 1 -Inf of 2 elements, the first is element 1, although all" in text
+    assert "has 1 -Inf of 2 elements, the first is element 1 at [1, 0], although all" in text
     assert "from 0 to 2" in text, text
     assert "fused" not in text and "test_nan.py" in text
 
