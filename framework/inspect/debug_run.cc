@@ -21,13 +21,18 @@ class KeepAll : public RunObserver {
              const Tensor* tensors) override {
     if (instruction.kernel == nullptr) return;
     for (const int slot : plan.ops()[instruction.context].outputs) {
-      kept_[plan.slots()[slot].var] = tensors[slot].CopyTo(CPUPlace());
+      const std::string& var = plan.slots()[slot].var;
+      if (kept_.count(var) == 0) order_.push_back(var);
+      kept_[var] = tensors[slot].CopyTo(CPUPlace());
     }
   }
   std::map<std::string, Tensor> Take() { return std::move(kept_); }
+  // The names, as they were first computed.
+  const std::vector<std::string>& order() const { return order_; }
 
  private:
   std::map<std::string, Tensor> kept_;
+  std::vector<std::string> order_;
 };
 
 // For a run that is to write no persistable of `scope`, and draws the random
@@ -81,9 +86,13 @@ std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,
 std::vector<Tensor> RunKeepingAll(const Plan& plan,
                                   const Feeds& feeds,
                                   Scope* scope,
-                                  std::map<std::string, Tensor>* values) try {
+                                  std::map<std::string, Tensor>* values,
+                                  std::vector<std::string>* order) try {
   KeepAll keep;
   auto results = plan.RunObserved(feeds, scope, keep);
+  for (const std::string& name : keep.order()) {
+    if (order != nullptr && values->count(name) == 0) order->push_back(name);
+  }
   for (auto& [name, tensor] : keep.Take()) {
     (*values)[name] = std::move(tensor);
   }

@@ -38,12 +38,14 @@ SLUICE_API std::vector<Tensor> RunSynchronised(const Plan& plan,
 // The run works on copies of the persistables: `scope` is not written.
 SLUICE_API std::map<std::string, Tensor> RunKeepingAll(
     const Plan& plan, const Feeds& feeds, const Scope* scope = nullptr);
-// Adds these values to `values`, and returns the results of the run, which
-// writes the persistables of `scope` as Plan::Run does.
+// Adds these values to `values`, their names to `order`, as they are computed,
+// if it is not null, and returns the results of the run, which writes the
+// persistables of `scope` as Plan::Run does.
 SLUICE_API std::vector<Tensor> RunKeepingAll(
     const Plan& plan,
     const Feeds& feeds,
     Scope* scope,
-    std::map<std::string, Tensor>* values);
+    std::map<std::string, Tensor>* values,
+    std::vector<std::string>* order = nullptr);
 
 }  // namespace sluice

@@ -88,11 +88,17 @@ nb::dict RunKeepingAll(Executor& self,
                        nb::handle fetch_list,
                        nb::handle scope) {
   std::map<std::string, Tensor> kept;
+  std::vector<std::string> order;
   RunProgram(self, "run_keeping_all", program, feed, fetch_list, scope,
              [&](const Plan& plan, const Feeds& feeds, Scope* in) {
-               return sluice::RunKeepingAll(plan, feeds, in, &kept);
+               return sluice::RunKeepingAll(plan, feeds, in, &kept, &order);
              });
-  return ToDict(kept, ExportArray);
+  std::vector<std::pair<std::string, Tensor>> ordered;
+  ordered.reserve(order.size());
+  for (const std::string& name : order) {
+    ordered.emplace_back(name, kept.at(name));
+  }
+  return ToDict(ordered, ExportArray);
 }
 
 void BindPlans(nb::module_& m) {

@@ -332,7 +332,7 @@ class Executor(_core.Executor):
         scope: _core.Scope | None = None,
         keep_updates: bool = False,
     ) -> dict[str, Any]:
-        """Run slowly and return every computed value, by name.
+        """Run slowly and return every value, by name, in order of computation.
 
         It does not train: parameters and other stored values stay as they are,
         and the next run draws the same random numbers. Under the name of a

@@ -81,6 +81,17 @@ TEST_F(DebugRunTest, NanCheckCountsEachKind) {
               [&] { RunNanChecked(*plan, given); });
 }
 
+TEST_F(DebugRunTest, AnElementOfSeveralDimsHasItsIndex) {
+  Program program;
+  program.Data("x", DType::kFloat32, {2, 1, 3});
+  const std::string logs = Append(&program, "log", {{"X", {"x"}}});
+  const Feeds feeds = {{"x", Floats({2, 1, 3}, {1, 2, 3, 4, 5, 0})}};
+  const auto plan = executor_.Prepare(program, feeds, {logs});
+  ExpectError(ErrorCode::kInternal, "run.not_finite",
+              {"the first is element 5 at [1, 0, 2], although"},
+              [&] { RunNanChecked(*plan, feeds); });
+}
+
 TEST_F(DebugRunTest, NanCheckNamesTheOpThatMakesNanOfAnInfinity) {
   Program program;
   program.Data("x", DType::kFloat32, {2});
@@ -211,6 +222,14 @@ TEST_F(DebugRunTest, KeepsEveryValue) {
   EXPECT_EQ(values.at(inverse_).ToVector<float>(),
             (Values{0.5f, 0.25f, 0.125f}));
   EXPECT_EQ(values.at(end_).ToVector<float>(), (Values{2.5f, 4.25f, 8.125f}));
+}
+
+TEST_F(DebugRunTest, NamesAreInTheOrderOfTheRun) {
+  const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
+  std::map<std::string, Tensor> values;
+  std::vector<std::string> order;
+  RunKeepingAll(*Prepare(feeds), feeds, nullptr, &values, &order);
+  EXPECT_EQ(order, (std::vector<std::string>{sum_, inverse_, end_}));
 }
 
 TEST_F(DebugRunTest, KeepingEveryValueDoesNotTrain) {
