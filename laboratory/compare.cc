@@ -49,6 +49,19 @@ double SecondsOf(const Plan& plan,
   return seconds;
 }
 
+// "conv2d+relu"; of more than three calls "conv2d, relu, pool2d and 12 more".
+std::string NameOf(const std::vector<PlanCall>& calls,
+                   const std::vector<int>& ops,
+                   const std::vector<std::string>& covered) {
+  if (covered.empty()) return calls[ops[0]].name;
+  if (ops.size() < 4) return CallName(covered);
+  std::vector<std::string> names;
+  for (const int op : ops) {
+    if (!calls[op].put_in) names.push_back(calls[op].name);
+  }
+  return Listed(names);
+}
+
 // The calls of a unit, numbered and named as Explain does.
 OpComparison Describe(const PlanPair& pair,
                       const PlanUnit& unit,
@@ -68,7 +81,7 @@ OpComparison Describe(const PlanPair& pair,
       result.op_index = std::min(result.op_index, calls[op].number);
     }
   }
-  result.op = covered.empty() ? calls[ops[0]].name : CallName(covered);
+  result.op = NameOf(calls, ops, covered);
   UnitText text = TextOf(pair, unit.a, unit.b);
   result.kernel_a = std::move(text.kernels_a);
   result.kernel_b = std::move(text.kernels_b);

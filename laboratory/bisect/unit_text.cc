@@ -95,18 +95,40 @@ std::vector<std::string> Details(const PlannedText& text,
   return details;
 }
 
+void AddOnce(std::string name, std::vector<std::string>* names) {
+  if (std::ranges::find(*names, name) == names->end()) {
+    names->push_back(std::move(name));
+  }
+}
+
+// The kernels of several ops. All that the other plan's ops do not have are
+// named, first and with their op; `others` is empty where there are none.
 std::string KernelsText(const PlanPair& pair,
                         bool in_a,
-                        const std::vector<int>& ops) {
-  std::vector<std::string> kernels;
-  kernels.reserve(ops.size());
-  for (const int op : ops) {
-    kernels.push_back(PlannedText{pair, in_a, op}.Kernel());
+                        const std::vector<int>& ops,
+                        const std::vector<int>& others) {
+  if (ops.empty()) return "-";
+  if (ops.size() == 1) return PlannedText{pair, in_a, ops[0]}.Kernel();
+  std::vector<std::string> there;
+  for (const int op : others) {
+    AddOnce(PlannedText{pair, !in_a, op}.Kernel(), &there);
   }
-  if (kernels.size() < 2) return kernels.empty() ? "-" : kernels[0];
-  const std::string calls = Format("{} calls: ", kernels.size());
-  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
-  return calls + Listed(kernels);
+  std::vector<std::string> own, common;
+  for (const int op : ops) {
+    const PlannedText text{pair, in_a, op};
+    const std::string kernel = text.Kernel();
+    const bool shared = std::ranges::find(there, kernel) != there.end();
+    if (shared || others.empty()) {
+      AddOnce(kernel, &common);
+    } else {
+      AddOnce(Format("{} {}", text.decision().op, kernel), &own);
+    }
+  }
+  std::string text = Format("{} calls: ", ops.size());
+  for (const std::string& kernel : own) {
+    text += kernel + (&kernel != &own.back() || !common.empty() ? ", " : "");
+  }
+  return text + Listed(common);
 }
 
 std::string OpsText(const Plan& plan, const std::vector<int>& ops) {
@@ -136,8 +158,8 @@ UnitText TextOf(const PlanPair& pair,
                 const std::vector<int>& b) {
   UnitText text;
   text.ops = a.empty() ? OpsText(pair.b(), b) : OpsText(pair.a(), a);
-  text.kernels_a = KernelsText(pair, true, a);
-  text.kernels_b = KernelsText(pair, false, b);
+  text.kernels_a = KernelsText(pair, true, a, b);
+  text.kernels_b = KernelsText(pair, false, b, a);
   if (text.kernels_a != text.kernels_b || a.size() != b.size()) return text;
   std::vector<std::string> details_a, details_b;
   for (size_t i = 0; i < a.size(); ++i) {

@@ -9,11 +9,11 @@
 namespace sluice {
 
 // Describes what computes one unit of two plans. Lists of more than three end
-// in "and 12 more".
+// in "and 12 more", but every kernel that the other plan lacks is named.
 struct UnitText {
   std::string ops;        // of plan a ("57 relu, 58 pool2d"), else of b
   std::string kernels_a;  // "onednn/direct" (KernelName), "-" without ops
-  std::string kernels_b;  // "relu plain, pool2d plain" for several
+  std::string kernels_b;  // "4 calls: tanh_grad python/mine, plain"
 };
 
 // `a` and `b` are indices into Plan::ops() of either plan. If kernels have the

@@ -44,5 +44,27 @@ TEST(UnitText, NamesTheFirstOpsOfALargePart) {
               ::testing::StartsWith("plain (X is " + input));
 }
 
+TEST(UnitText, NamesEachKernelThatTheOtherPlanLacks) {
+  sluice::testing::UseTestOps();
+  Program program;
+  program.Data("x", DType::kFloat32, {3, 3});
+  std::string end = "x";
+  for (int i = 0; i < 3; ++i) {
+    end = Append(&program, "manhattan_distance", {{"X", {end}}, {"Y", {end}}});
+    end = Append(&program, "test_add", {{"X", {end}}, {"Y", {"x"}}});
+  }
+  const Feeds feeds = {{"x", Iota({3, 3})}};
+  const auto plan = [&](std::string_view hints) {
+    return PrepareWith(program, feeds, {end}, hints, {});
+  };
+  const auto a = plan("manhattan_distance: require variant=plain");
+  const auto b = plan("manhattan_distance: require variant=blocked");
+  const PlanPair pair(program, *a, *b);
+  const std::vector<int> all = {0, 1, 2, 3, 4, 5};
+  const UnitText text = TextOf(pair, all, all);
+  EXPECT_EQ(text.kernels_a, "6 calls: plain");
+  EXPECT_EQ(text.kernels_b, "6 calls: manhattan_distance blocked, plain");
+}
+
 }  // namespace
 }  // namespace sluice
