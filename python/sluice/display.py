@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -36,6 +37,18 @@ class Text(str):
 
     def _repr_html_(self) -> str:
         return self.html or preformatted(self)
+
+
+class Written(str):
+    """An SVG that is in a file, of which a prompt shows the name only."""
+
+    def __new__(cls, text: str, path: str | os.PathLike[str]) -> Written:  # noqa: D102
+        self = super().__new__(cls, text)
+        self.path = os.fspath(path)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<SVG of {len(self)} characters, written to {self.path}>"
 
 
 def preformatted(text: str) -> str:

@@ -251,3 +251,20 @@ def test_an_exception_on_a_device_names_the_op(cuda):
             hint="require variant=py_device_raises",
         )
     assert isinstance(raised.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("op", ["relu", "tanh", "gelu"])
+@pytest.mark.parametrize("shape", [(2, 4), (64, 32), (1000, 1000)])
+def test_a_function_is_no_guess(exe, op, shape):
+    """The table of costs has a row for tanh and gelu, none for relu."""
+
+    @sl.kernel(op, variant="py_seven")
+    def seven(x):
+        return x * 0 + 7
+
+    x = sl.data("x", [None, shape[1]])
+    y = getattr(sl.layers, op)(x)
+    feed = {"x": np.full(shape, 0.3, "float32")}
+    (value,) = exe.run(feed=feed, fetch_list=[y])
+    assert value.max() < 1
+    assert "others not measured" in str(exe.explain())

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from .._core import _shown
-from ..display import clean
+from ..display import Written, clean
 from ..errors import InvalidArgumentError
 from .graph_layout import Point, lay_out, levels
 from .summary import MOST_OPS
@@ -588,15 +588,3 @@ def write(svg: str, path: str | os.PathLike[str] | None) -> str:
     with open(path, "w", encoding="utf-8") as file:
         file.write(svg)
     return Written(svg, path)
-
-
-class Written(str):
-    """A text that is in a file, of which a prompt shows the name only."""
-
-    def __new__(cls, text: str, path: str | os.PathLike[str]) -> Written:  # noqa: D102
-        self = super().__new__(cls, text)
-        self.path = os.fspath(path)
-        return self
-
-    def __repr__(self) -> str:
-        return f"<SVG of {len(self)} characters, written to {self.path}>"
