@@ -71,16 +71,17 @@ function(sluice_write_together target prefix name sources)
   set(alone ${alone} "${file}" PARENT_SCOPE)
 endfunction()
 
-# sluice_compile_together(TARGET PREFIX)
+# sluice_compile_together(TARGET PREFIX [FOLDERS_APART])
 # If CMAKE_UNITY_BUILD is set, as in the presets, compiles up to eight sources
-# of one folder together, and what is left of small folders likewise, since each
-# alone would spend most of its time on the same headers and templates.
-# Therefore, names in anonymous namespaces of a folder must be unique, those of
-# small folders in their target. Sources with their own options, those that Highway
-# includes once for each instruction set, and those with the rows of a table are
-# compiled alone. PREFIX and the path below the project form the #include of a
-# source. CMake's own unity builds have absolute paths, for which ccache would
-# find nothing in another folder. Call it when the target has all its sources.
+# of one folder together, and without FOLDERS_APART the last four or fewer of
+# each folder likewise, since each alone would spend most of its time on the
+# same headers and templates. Therefore, names in anonymous namespaces of a
+# folder must be unique, those of small folders in their target. Sources with
+# their own options, those that Highway includes once for each instruction set,
+# and those with the rows of a table are compiled alone. PREFIX and the path
+# below the project form the #include of a source. CMake's own unity builds have
+# absolute paths, for which ccache would find nothing in another folder. Call it
+# when the target has all its sources.
 function(sluice_compile_together target prefix)
   if(NOT SLUICE_UNITY_BUILD)
     return()
@@ -115,11 +116,15 @@ function(sluice_compile_together target prefix)
   endforeach()
   list(REMOVE_DUPLICATES folders)
   set(rest "")
+  set(few 4)
+  if(ARGN STREQUAL "FOLDERS_APART")
+    set(few 0)
+  endif()
   foreach(folder IN LISTS folders)
     list(SORT sources_${folder})
     list(LENGTH sources_${folder} count)
     set(part 0)
-    while(count GREATER 4)
+    while(count GREATER few)
       list(SUBLIST sources_${folder} 0 8 together)
       sluice_write_together(${target} "${prefix}" ${folder}_${part} "${together}")
       list(REMOVE_ITEM sources_${folder} ${together})

@@ -17,9 +17,10 @@ function(sluice_use_test_options target)
   target_compile_options(${target} PRIVATE -fPIC)
   if(NOT target STREQUAL "sluice_precompiled_tests")
     target_precompile_headers(${target} REUSE_FROM sluice_precompiled_tests)
-    # Deferred, because the CMakeLists.txt may add definitions.
-    cmake_language(EVAL CODE
-      "cmake_language(DEFER CALL sluice_compile_together ${target} \"\")")
+    # Deferred, because the CMakeLists.txt may add definitions. Folders of tests
+    # have helpers of the same names.
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL
+      sluice_compile_together ${target} \"\" FOLDERS_APART)")
   endif()
   # -O1 compiles faster and causes fewer false warnings of g++ about templates.
   # Some tests allocate impossible sizes on purpose, and some expect an

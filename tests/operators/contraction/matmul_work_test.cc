@@ -6,10 +6,7 @@
 namespace sluice {
 namespace {
 
-MatMulPlan ProductPlan(int64_t m,
-                       int64_t k,
-                       int64_t n,
-                       bool transpose_y = false) {
+MatMulPlan Plan(int64_t m, int64_t k, int64_t n, bool transpose_y = false) {
   return PlanMatMul(MatMulResult::kOut, DDim({m, k}),
                     transpose_y ? DDim({n, k}) : DDim({k, n}), false,
                     transpose_y);
@@ -23,31 +20,29 @@ double Seconds(const MatMulPlan& plan, int threads = 1) {
 }
 
 TEST(MatMulWork, CountsEachProductOfWholeVectors) {
-  const KernelWork work = ProductWork(ProductPlan(10, 20, 33), 4, 16);
+  const KernelWork work = ProductWork(Plan(10, 20, 33), 4, 16);
   EXPECT_DOUBLE_EQ(work.flops, 2.0 * 10 * 20 * 48);
   EXPECT_DOUBLE_EQ(work.bytes, 4.0 * (10 * 20 + 20 * 33 + 2 * 10 * 33));
 }
 
 TEST(MatMulWork, ATransposedMatrixIsPacked) {
-  EXPECT_GT(Seconds(ProductPlan(64, 100, 64, true)),
-            Seconds(ProductPlan(64, 100, 64)));
+  EXPECT_GT(Seconds(Plan(64, 100, 64, true)), Seconds(Plan(64, 100, 64)));
 }
 
 // A dot product ends with a sum over lanes, and with terms one by one.
 TEST(MatMulWork, TermsBeyondWholeVectorsCostMoreThanVectors) {
-  EXPECT_GT(Seconds(ProductPlan(1, 127, 1000, true)),
-            Seconds(ProductPlan(1, 128, 1000, true)));
+  EXPECT_GT(Seconds(Plan(1, 127, 1000, true)),
+            Seconds(Plan(1, 128, 1000, true)));
 }
 
 TEST(MatMulWork, SmallProductsHaveOneThread) {
-  EXPECT_DOUBLE_EQ(Seconds(ProductPlan(10, 10, 10), 2),
-                   Seconds(ProductPlan(10, 10, 10), 1));
-  EXPECT_LT(Seconds(ProductPlan(500, 500, 500), 2),
-            0.7 * Seconds(ProductPlan(500, 500, 500), 1));
+  EXPECT_DOUBLE_EQ(Seconds(Plan(10, 10, 10), 2), Seconds(Plan(10, 10, 10), 1));
+  EXPECT_LT(Seconds(Plan(500, 500, 500), 2),
+            0.7 * Seconds(Plan(500, 500, 500), 1));
 }
 
 TEST(MatMulWork, NothingIsDoneForNothing) {
-  EXPECT_EQ(MatMulWork(ProductPlan(0, 10, 10), 4).flops, 0);
+  EXPECT_EQ(MatMulWork(Plan(0, 10, 10), 4).flops, 0);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
-constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 Tensor F(const DDim& dims, const Floats& values) {
   return Tensor::FromVector<float>(dims, values);
@@ -33,8 +33,8 @@ Tensor Flags(const std::vector<int>& values) {
 }
 
 TEST(Nonzero, GivesIndicesInRowMajorOrder) {
-  const Tensor out = RunOp(
-      "nonzero", {{"X", F({2, 3}, {0, 1, kNotANumber, -0.0F, 0, -2})}})["Out"];
+  const Tensor out =
+      RunOp("nonzero", {{"X", F({2, 3}, {0, 1, kNaN, -0.0F, 0, -2})}})["Out"];
   EXPECT_EQ(out.dims(), DDim({2, 3}));
   EXPECT_EQ(out.ToVector<int64_t>(), (Ints{0, 0, 1, 1, 2, 2}));
   const Tensor scalar = RunOp("nonzero", {{"X", F({}, {3})}})["Out"];
@@ -69,7 +69,7 @@ TEST(Compress, TakesSlices) {
 }
 
 TEST(Unique, TellsElementsApart) {
-  const Tensor x = F({6}, {2, kNotANumber, 1, 2, kNotANumber, 1});
+  const Tensor x = F({6}, {2, kNaN, 1, 2, kNaN, 1});
   auto out = RunOp("unique", {{"X", x}}, {},
                    {.outputs = {"Out", "Index", "Inverse", "Counts"}});
   const auto values = out["Out"].ToVector<float>();
@@ -111,7 +111,7 @@ TEST(NonMaxSuppression, LeavesOutWhatOverlaps) {
         .ToVector<int64_t>();
   };
   EXPECT_EQ(choose({0.9F, 0.8F, 0.7F, 0.6F}, {}), (Ints{0, 0, 0, 0, 0, 3}));
-  EXPECT_EQ(choose({0.5F, 0.8F, 0.8F, kNotANumber}, {}), (Ints{0, 0, 1}));
+  EXPECT_EQ(choose({0.5F, 0.8F, 0.8F, kNaN}, {}), (Ints{0, 0, 1}));
   EXPECT_EQ(choose({0.9F, 0.8F, 0.7F, 0.6F}, {{"score_threshold", 0.65}}),
             (Ints{0, 0, 0}));
   EXPECT_EQ(choose({0.9F, 0.8F, 0.7F, 0.6F},

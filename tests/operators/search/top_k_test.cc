@@ -17,7 +17,7 @@ namespace sluice {
 namespace {
 
 constexpr float kQuietNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename T>
 std::vector<int64_t> IndicesOf(const std::vector<T>& row,
@@ -49,7 +49,8 @@ TEST(TopKTest, TakesEqualElementsByLowerIndex) {
 }
 
 TEST(TopKTest, CountsNaNAsLargerThanInfinity) {
-  const std::vector<float> row = {1, kInf, kQuietNaN, -kInf, -kQuietNaN};
+  const std::vector<float> row = {1, kInfinity, kQuietNaN, -kInfinity,
+                                  -kQuietNaN};
   EXPECT_EQ(IndicesOf(row, 1, true), Indices({2}));
   EXPECT_EQ(IndicesOf(row, 3, true), Indices({2, 4, 1}));
   EXPECT_EQ(IndicesOf(row, 1, false), Indices({3}));
