@@ -92,6 +92,12 @@ void ForTerms(const ReduceAxes& axes,
 template <typename Fold, typename T>
 void AddNeighbours(const T* x, int64_t count, Fold* fold) {
   constexpr int64_t kLanes = 8, kBlock = 1024;
+  if (count < kLanes) {  // the same bits with less work
+    for (int64_t i = 0; i < count; ++i) {
+      fold->Add(Widen(x[i]));
+    }
+    return;
+  }
   while (count > 0) {
     const int64_t block = std::min(count, kBlock);
     Fold lanes[kLanes];
@@ -129,20 +135,8 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
     return;
   }
   auto* partial = static_cast<Fold*>(scratch);
-  const auto fold_chunk = [&](int64_t task) {
-    const FoldGroup group(plan, task / plan.chunks);
-    const int64_t chunk = task % plan.chunks;
-    Fold folds[FoldPlan::kColumns];
-    ForTerms(axes, plan.ChunkBegin(chunk), plan.ChunkBegin(chunk + 1),
-             [&](int64_t offset, int64_t count) {
-               const T* from = x + group.x + offset;
-               if (axes.row_reduced) {
-                 return AddNeighbours(from, count, &folds[0]);
-               }
-               for (int64_t j = 0; j < group.columns; ++j) {
-                 folds[j].Add(Widen(from[j]));
-               }
-             });
+  const auto store = [&](int64_t task, const FoldGroup& group,
+                         const Fold* folds) {
     if (plan.chunks > 1) {
       std::copy(folds, folds + group.columns, partial + task * plan.columns);
       return;
@@ -150,6 +144,25 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
     for (int64_t j = 0; j < group.columns; ++j) {
       out[group.out + j] = Narrow<T>(folds[j].Result());
     }
+  };
+  const auto fold_chunk = [&](int64_t task) {
+    const FoldGroup group(plan, task / plan.chunks);
+    const int64_t begin = plan.ChunkBegin(task % plan.chunks);
+    const int64_t end = plan.ChunkBegin(task % plan.chunks + 1);
+    if (axes.row_reduced) {
+      Fold fold;
+      ForTerms(axes, begin, end, [&](int64_t offset, int64_t count) {
+        AddNeighbours(x + group.x + offset, count, &fold);
+      });
+      return store(task, group, &fold);
+    }
+    Fold folds[FoldPlan::kColumns];
+    ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
+      for (int64_t j = 0; j < group.columns; ++j) {
+        folds[j].Add(Widen(x[group.x + offset + j]));
+      }
+    });
+    store(task, group, folds);
   };
   const int64_t cost =
       std::max<int64_t>(1, axes.terms / plan.chunks * plan.columns);
