@@ -35,39 +35,6 @@ void Conv(Node& node) {
               "Output");
 }
 
-// Finishes with an activation, named as in FusedConv.
-void FinishActivation(Node& node, const std::string& x) {
-  struct Row {
-    const char *name, *op, *first = nullptr, *second = nullptr;
-  };
-  constexpr Row kRows[] = {{"", "assign"},
-                           {"Relu", "relu"},
-                           {"Tanh", "tanh"},
-                           {"Sigmoid", "sigmoid"},
-                           {"LeakyRelu", "leaky_relu", "alpha"},
-                           {"Clip", "clip", "min", "max"},
-                           {"HardSigmoid", "hard_sigmoid", "slope", "offset"}};
-  const std::string name = node.attributes().String("activation", "");
-  const Doubles numbers = node.attributes().Floats("activation_params");
-  for (const Row& row : kRows) {
-    if (name != row.name) continue;
-    AttributeMap given;
-    if (row.first && !numbers.empty()) given[row.first] = numbers[0];
-    if (row.second && numbers.size() > 1) given[row.second] = numbers[1];
-    return node.FinishUnary(row.op, x, given);
-  }
-  Node::Unsupported("its activation {}", Shown(name));
-}
-
-// A convolution of onnxruntime, plus input 3, with an activation.
-void FusedConv(Node& node) {
-  ArgVars inputs = {node.In(0), node.In(1)};
-  if (node.HasInput(2)) inputs.push_back(node.In(2));
-  std::string sum = node.AppendOperator("Conv", inputs);
-  if (node.HasInput(3)) sum = node.Binary("elementwise_add", {sum, node.In(3)});
-  FinishActivation(node, sum);
-}
-
 // By how much the output of a transposed convolution without paddings exceeds
 // attribute output_shape along axis `i`; without that attribute, auto_pad =
 // SAME means size * stride. May be negative.
@@ -428,7 +395,6 @@ constexpr HandlerRow kConvRows[] = {
     {"CausalConvWithState", 1, CausalConvWithState},
     {"Conv", 1, Conv},
     {"ConvTranspose", 1, ConvTranspose},
-    {"com.microsoft.FusedConv", 1, FusedConv},
     {"AveragePool", 1, AveragePool},
     {"GlobalAveragePool", 1, GlobalAveragePool},
     {"GlobalLpPool", 2, GlobalLpPool},

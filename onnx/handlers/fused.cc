@@ -38,6 +38,59 @@ void FusedMatMul(Node& node) {
                      {"transpose_Y", attributes.Int("transB", 0) != 0}});
 }
 
+// Finishes with the activation that the node names, with its parameters.
+void FinishActivation(Node& node,
+                      const std::string& x,
+                      const Doubles& numbers) {
+  struct Row {
+    const char *name, *op, *first = nullptr, *second = nullptr;
+  };
+  constexpr Row kRows[] = {
+      {"", "assign"},
+      {"Celu", "celu", "alpha"},
+      {"Clip", "clip", "min", "max"},
+      {"Elu", "elu", "alpha"},
+      {"HardSigmoid", "hard_sigmoid", "slope", "offset"},
+      {"LeakyRelu", "leaky_relu", "alpha"},
+      {"Relu", "relu"},
+      {"Selu", "selu", "alpha", "scale"},
+      {"Sigmoid", "sigmoid"},
+      {"Softplus", "softplus"},
+      {"Softsign", "softsign"},
+      {"Tanh", "tanh"},
+      {"ThresholdedRelu", "thresholded_relu", "threshold"}};
+  const std::string name = node.attributes().String("activation", "");
+  for (const Row& row : kRows) {
+    if (name != row.name) continue;
+    AttributeMap given;
+    if (row.first && !numbers.empty()) given[row.first] = numbers[0];
+    if (row.second && numbers.size() > 1) given[row.second] = numbers[1];
+    return node.FinishUnary(row.op, x, given);
+  }
+  Node::Unsupported("its activation {}", Shown(name));
+}
+
+// A convolution of onnxruntime, plus input 3, with an activation.
+void FusedConv(Node& node) {
+  ArgVars inputs = {node.In(0), node.In(1)};
+  if (node.HasInput(2)) inputs.push_back(node.In(2));
+  const std::string sum = Plus(node, node.AppendOperator("Conv", inputs), 3);
+  FinishActivation(node, sum, node.attributes().Floats("activation_params"));
+}
+
+void FusedGemm(Node& node) {
+  ArgVars inputs = {node.In(0), node.In(1)};
+  if (node.HasInput(2)) inputs.push_back(node.In(2));
+  const std::string sum = node.AppendOperator("Gemm", inputs);
+  Doubles numbers;
+  for (const char* name :
+       {"activation_alpha", "activation_beta", "activation_gamma"}) {
+    if (!node.attributes().Has(name)) continue;
+    numbers.push_back(node.attributes().Float(name, 0));
+  }
+  FinishActivation(node, sum, numbers);
+}
+
 // Normalises the last dim of x; `bias` may be omitted.
 void FinishNorm(
     Node& node, const char* op, const std::string& x, int scale, int bias) {
@@ -192,6 +245,8 @@ constexpr HandlerRow kFusedRows[] = {
     {"com.microsoft.BiasGelu", 1, BiasGelu<false>},
     {"com.microsoft.EmbedLayerNormalization", 1, EmbedLayerNormalization},
     {"com.microsoft.FastGelu", 1, BiasGelu<true>},
+    {"com.microsoft.FusedConv", 1, FusedConv},
+    {"com.microsoft.FusedGemm", 1, FusedGemm},
     {"com.microsoft.FusedMatMul", 1, FusedMatMul},
     {"com.microsoft.Gelu", 1, BiasGelu<false>},
     {"com.microsoft.QuickGelu", 1, QuickGelu},

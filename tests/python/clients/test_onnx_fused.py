@@ -137,6 +137,28 @@ def test_products_and_convolutions_with_more():
         close(fused("FusedConv", values, activation=name, **params)[0], expected)
 
 
+@pytest.mark.parametrize(
+    "name, numbers, expected",
+    [
+        ("Relu", {}, lambda y: np.maximum(y, 0)),
+        ("LeakyRelu", {"alpha": 0.25}, lambda y: np.where(y < 0, y / 4, y)),
+        ("HardSigmoid", {"alpha": 0.25, "beta": 0.75},
+         lambda y: (y / 4 + 0.75).clip(0, 1)),
+        ("Selu", {"alpha": 0.5, "gamma": 2.0},
+         lambda y: 2 * np.where(y < 0, 0.5 * np.expm1(y), y)),
+        ("ThresholdedRelu", {"alpha": 0.5}, lambda y: np.where(y > 0.5, y, 0)),
+    ],
+)  # fmt: skip
+def test_products_with_activations(name, numbers, expected):
+    values = {"a": floats(4, 3), "b": floats(5, 4), "c": floats(5)}
+    (y,) = fused(
+        "FusedGemm", values, alpha=0.5, beta=2.0, transA=1, transB=1,
+        activation=name, **{f"activation_{k}": v for k, v in numbers.items()},
+    )  # fmt: skip
+    a, b, c = values.values()
+    close(y, expected(0.5 * a.T @ b.T + 2 * c))
+
+
 def test_quantized_operators_are_those_of_floats():
     values = {"s": np.float32(0.1), "z": np.uint8(100)}
     for name in "xy":
