@@ -245,9 +245,8 @@ constexpr int64_t kMost = int64_t{1} << 30;
 // The scale and zero point of the result come first in QLinearConcat, else
 // last.
 void QLinear(Node& node) {
-  if (node.attributes().Int("channels_last", 0) != 0 ||
-      node.attributes().Int("opset", 13) < 13) {
-    Node::Unsupported("channels_last, or rows of several dims (opset < 13)");
+  if (node.attributes().Int("channels_last", 0) != 0) {
+    Node::Unsupported("channels_last");
   }
   const std::string type = node.type().substr(std::string("QLinear").size());
   const int first = type == "Concat" ? 2 : 0;
@@ -258,7 +257,11 @@ void QLinear(Node& node) {
                                    {{"dtype", DType::kFloat32}}));
   }
   const int scale = first == 0 ? end : 0;
-  Inputs inputs = {{"X", {node.AppendOperator(type, operands)}},
+  // Softmax of older opsets has rows of several dims. Without an axis there is
+  // only the last, unlike in ONNX.
+  const bool old = node.attributes().Int("opset", 13) < 13;
+  const int64_t opset = old && node.attributes().Has("axis") ? 1 : 13;
+  Inputs inputs = {{"X", {node.AppendOperator(type, operands, opset)}},
                    {"Scale", {node.In(scale)}}};
   if (node.HasInput(scale + 1)) {
     inputs.push_back({"ZeroPoint", {node.In(scale + 1)}});

@@ -272,8 +272,8 @@ std::string Node::Append(const std::string& type,
 }
 
 std::string Node::AppendOperator(const std::string& type,
-                                 const ArgVars& inputs) {
-  constexpr int64_t kOpset = 13;
+                                 const ArgVars& inputs,
+                                 int64_t opset) {
   const std::string result = InnerName(type);
   NodeProto proto = proto_;
   proto.set_op_type(type);
@@ -281,7 +281,7 @@ std::string Node::AppendOperator(const std::string& type,
   proto.clear_output();
   proto.add_output(result);
   Node node(proto, location_, &values_, import_graph_);
-  if (const Handler handler = FindHandler(type, kOpset)) {
+  if (const Handler handler = FindHandler(type, opset)) {
     handler(node);
   } else {
     ImportCounterpart(*FindCounterpart(type), node);

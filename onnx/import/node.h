@@ -93,8 +93,10 @@ class Node {
                     AttributeMap attributes = {}) {
     Finish(type, operands.AsInputs(), std::move(attributes));
   }
-  // The result of an operator of opset 13 with this node's attributes.
-  std::string AppendOperator(const std::string& type, const ArgVars& inputs);
+  // The result of an operator of an opset with this node's attributes.
+  std::string AppendOperator(const std::string& type,
+                             const ArgVars& inputs,
+                             int64_t opset = 13);
   // Casts x to another dtype; returns x itself if it has that dtype.
   std::string Cast(const std::string& x, DType dtype);
   // Adds the op that computes output 0. `more` are other outputs by argument,

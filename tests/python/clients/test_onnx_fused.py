@@ -159,6 +159,20 @@ def test_products_with_activations(name, numbers, expected):
     close(y, expected(0.5 * a.T @ b.T + 2 * c))
 
 
+@pytest.mark.parametrize("opset, axis, dims", [
+    (11, None, -1), (11, 2, 2), (11, 1, (1, 2)), (13, None, -1), (13, 1, 1),
+])  # fmt: skip
+def test_quantized_softmax_of_old_and_new_rows(opset, axis, dims):
+    x = rng.integers(0, 255, (2, 3, 4)).astype("uint8")
+    values = {"const_x": x, "s": np.float32(0.02), "z": np.uint8(99),
+              "t": np.float32(1 / 256), "u": np.uint8(0)}  # fmt: skip
+    given = {} if axis is None else {"axis": axis}
+    (y,) = fused("QLinearSoftmax", values, opset=opset, **given)
+    e = np.exp((x - 99.0) * 0.02)
+    quantized = e / e.sum(dims, keepdims=True) * 256
+    assert np.abs(y - quantized.clip(0, 255)).max() <= 1
+
+
 def test_quantized_operators_are_those_of_floats():
     values = {"s": np.float32(0.1), "z": np.uint8(100)}
     for name in "xy":
