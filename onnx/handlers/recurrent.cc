@@ -78,10 +78,10 @@ void SetActivations(Node& node, AttributeMap* ours) {
   (*ours)["activation_beta"] = beta;
 }
 
-void CheckHiddenSize(Node& node) {
+void CheckHiddenSize(Node& node, const std::string& weights) {
   if (!node.attributes().Has("hidden_size")) return;
   const int64_t size = node.attributes().NeededInt("hidden_size");
-  const DDim r = node.Dims(2);
+  const DDim r = node.DimsOf(weights);
   const bool known = r.rank() == 3 && r[2] >= 0;
   SLUICE_ENFORCE(!known || r[2] == size, ErrorCode::kInvalidArgument,
                  "onnx.recurrent_hidden_size",
@@ -89,10 +89,16 @@ void CheckHiddenSize(Node& node) {
                  r, known ? r[2] : -1);
 }
 
+// The variables of the inputs W and R of the op.
+struct Weights {
+  std::string w, r;
+};
+
 void Recurrent(Node& node,
                const char* op,
                AttributeMap ours,
-               const std::vector<std::string>& outputs) {
+               const std::vector<std::string>& outputs,
+               const Weights& weights) {
   constexpr std::array kInputs = {
       "X",        "W",        "R",       "Bias", "SequenceLens",
       "InitialH", "InitialC", "Peephole"};
@@ -101,26 +107,69 @@ void Recurrent(Node& node,
   ours["clip"] = attributes.Float("clip", 0);
   ours["batch_first"] = attributes.Int("layout", 0) != 0;
   SetActivations(node, &ours);
-  CheckHiddenSize(node);
+  CheckHiddenSize(node, weights.r);
   Inputs inputs;
   for (int i = 0; i < static_cast<int>(kInputs.size()); ++i) {
-    if (node.HasInput(i)) inputs.push_back({kInputs[i], {node.In(i)}});
+    if (!node.HasInput(i)) continue;
+    inputs.push_back({kInputs[i],
+                      {i == 1   ? weights.w
+                       : i == 2 ? weights.r
+                                : node.In(i)}});
   }
   node.FinishAll(op, std::move(inputs), std::move(ours), outputs);
 }
 
+Weights GivenWeights(const Node& node) {
+  return {node.In(1), node.In(2)};
+}
+
 void Rnn(Node& node) {
-  Recurrent(node, "simple_rnn", {}, {"Y", "LastH"});
+  Recurrent(node, "simple_rnn", {}, {"Y", "LastH"}, GivenWeights(node));
 }
 
 void Gru(Node& node) {
   const bool linear = node.attributes().Int("linear_before_reset", 0) != 0;
-  Recurrent(node, "gru", {{"linear_before_reset", linear}}, {"Y", "LastH"});
+  Recurrent(node, "gru", {{"linear_before_reset", linear}}, {"Y", "LastH"},
+            GivenWeights(node));
+}
+
+void LstmOf(Node& node, const Weights& weights) {
+  const bool coupled = node.attributes().Int("input_forget", 0) != 0;
+  Recurrent(node, "lstm", {{"input_forget", coupled}}, {"Y", "LastH", "LastC"},
+            weights);
 }
 
 void Lstm(Node& node) {
-  const bool coupled = node.attributes().Int("input_forget", 0) != 0;
-  Recurrent(node, "lstm", {{"input_forget", coupled}}, {"Y", "LastH", "LastC"});
+  LstmOf(node, GivenWeights(node));
+}
+
+// The constant input `index`, [directions, terms, rows] of int8 or uint8, as
+// [directions, rows, terms] of float32. Its scale and zero point are inputs
+// `scale` and the one after it: [directions], or [directions, rows].
+std::string Dequantized(Node& node, int index, int scale) {
+  const DType dtype = node.TypeOf(index);
+  if (node.Constant(index) == nullptr ||
+      (dtype != DType::kInt8 && dtype != DType::kUInt8)) {
+    Node::Unsupported("its input {} is not a constant of int8 or uint8", index);
+  }
+  const auto float_of = [&node](const std::string& x) {
+    return node.Cast(x, DType::kFloat32);
+  };
+  const auto spread = [&](int input) {
+    return node.Unary("reshape", float_of(node.In(input)),
+                      {{"shape", Ints{0, 1, -1}}});
+  };
+  std::string x = float_of(node.In(index));
+  if (node.HasInput(scale + 1)) {
+    x = node.Binary("elementwise_sub", {x, spread(scale + 1)});
+  }
+  x = node.Binary("elementwise_mul", {x, spread(scale)});
+  return node.Unary("transpose", x, {{"axis", Ints{0, 2, 1}}});
+}
+
+// Unlike in onnxruntime, the input and the state are not quantized.
+void DynamicQuantizeLstm(Node& node) {
+  LstmOf(node, {Dequantized(node, 1, 8), Dequantized(node, 2, 10)});
 }
 
 void LinearAttention(Node& node) {
@@ -149,7 +198,8 @@ constexpr HandlerRow kRecurrentRows[] = {
     {"GRU", 7, Gru},
     {"LSTM", 7, Lstm},
     {"LinearAttention", 27, LinearAttention},
-    {"RNN", 7, Rnn}};
+    {"RNN", 7, Rnn},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, DynamicQuantizeLstm}};
 
 }  // namespace
 

@@ -173,6 +173,49 @@ def test_quantized_softmax_of_old_and_new_rows(opset, axis, dims):
     assert np.abs(y - quantized.clip(0, 255)).max() <= 1
 
 
+def quantized_weights(name, terms, dtype, per_row):
+    """Weights, scale and zero point of two directions, and as floats."""
+    info = np.iinfo(dtype)
+    shape = (2, 8) if per_row else (2,)
+    weights = rng.integers(info.min, info.max, (2, terms, 8)).astype(dtype)
+    scale = rng.uniform(0.002, 0.01, shape).astype("float32")
+    zero = rng.integers(info.min, info.max, shape).astype(dtype)
+    apart = weights - zero.reshape(2, 1, -1).astype("float32")
+    plain = (apart * scale.reshape(2, 1, -1)).transpose(0, 2, 1)
+    values = {f"const_{name}": weights, f"const_{name}s": scale,
+              f"const_{name}z": zero}  # fmt: skip
+    return values, plain
+
+
+LSTM = ["const_w", "const_r", "b", "", "h", "c", "p"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("per_row", [False, True])
+def test_quantized_lstm_is_that_of_its_floats(dtype, per_row):
+    w, plain_w = quantized_weights("w", 5, dtype, per_row)
+    r, plain_r = quantized_weights("r", 2, dtype, per_row)
+    values = {"x": floats(3, 1, 5), "b": floats(2, 16), "h": floats(2, 1, 2),
+              "c": floats(2, 1, 2), "p": floats(2, 6)}  # fmt: skip
+    outputs = ["y", "last_h", "last_c"]
+    more = {"hidden_size": 2, "direction": "bidirectional", "clip": 3.0}
+    node = helper.make_node("LSTM", ["x", *LSTM], outputs, **more)
+    expected = run([node], **values, const_w=plain_w, const_r=plain_r)
+    names = ["x", *LSTM, *list(w)[1:], *list(r)[1:]]
+    values |= w | r
+    for result, plain in zip(
+        fused("DynamicQuantizeLSTM", values, outputs, names, **more), expected,
+        strict=True,
+    ):  # fmt: skip
+        close(result, plain)
+    values["w"] = values.pop("const_w")
+    with pytest.raises(sl.UnimplementedError, match=r"input 1 is not a const"):
+        fused(
+            "DynamicQuantizeLSTM", values, outputs,
+            ["x", "w", *names[2:]], **more,
+        )  # fmt: skip
+
+
 def test_quantized_operators_are_those_of_floats():
     values = {"s": np.float32(0.1), "z": np.uint8(100)}
     for name in "xy":
