@@ -1,6 +1,6 @@
 #include "sluice/operators/math/device_formulas.cuh"
-#include "sluice/operators/unary/predicate_row.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/unary/predicate_row.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice {
