@@ -12,21 +12,21 @@ import words
 
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
-    "platform": 13_285,
+    "platform": 13_292,
     "memory": 1_026,
-    "framework": 27_011,  # raised for kinds of values, where benchmarks fell
+    "framework": 27_518,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 63_118,
-    "onnx": 12_840,
-    "laboratory": 13_676,  # raised for times on emulated devices and budgets
-    "python": 30_333,
-    "benchmarks": 10_858,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_668,  # raised for circles of Python files, which python pays
-    "fluid": 14_051,
+    "operators": 62_666,
+    "onnx": 12_892,
+    "laboratory": 13_860,  # raised for times on emulated devices and budgets
+    "python": 30_379,
+    "benchmarks": 10_706,  # raised for fluid/, saved models, elementary functions
+    "tools": 4_637,  # raised for circles of Python files, which python pays
+    "fluid": 14_227,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_366,
-    "tests": 102_354,
+    "others": 6_388,
+    "tests": 100_521,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
