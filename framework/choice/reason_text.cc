@@ -43,8 +43,9 @@ Reason WhyAlone(const PreparedOp& op) {
 // Returns how the time of `chosen` compares with that of `second`.
 Reason WhyFaster(const Candidate& chosen, const Candidate& second) {
   if (second.seconds == chosen.seconds) {
-    const bool same = second.basis == chosen.basis;
-    return same ? Reason::kTie : Reason::kOthersUnmeasured;
+    const bool is_last = second.basis == Basis::kNothing;
+    const bool both = chosen.basis == Basis::kNothing;
+    return is_last && !both ? Reason::kOthersUnmeasured : Reason::kTie;
   }
   if (chosen.evidence == Evidence::kRecord &&
       second.evidence == Evidence::kRecord) {

@@ -25,7 +25,9 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   const bool a_expected = a.place == op.list->expected_place;
   const bool b_expected = b.place == op.list->expected_place;
   if (a_expected != b_expected) return a_expected;
-  if (a.basis != b.basis) return a.basis < b.basis;
+  const bool a_last = a.basis == Basis::kNothing;
+  const bool b_last = b.basis == Basis::kNothing;
+  if (a_last != b_last) return b_last;
   return a.seconds < b.seconds;
 }
 

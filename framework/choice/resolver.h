@@ -49,8 +49,8 @@ struct SLUICE_API Decision {
 // no candidate is left. Decides in this order:
 //   1. refused candidates are out (CandidateLister);
 //   2. of the others: those that match `prefer` hints (strongest first),
-//      then the expected place before the CPU, then the better basis of the
-//      predicted time, then the shorter time, then the earlier registration.
+//      then the expected place before the CPU, then those that do not come
+//      last, then the shorter predicted time, then the earlier registration.
 // The dtype is never changed.
 SLUICE_API bool Resolve(CandidateLister* lister, PreparedOp* op);
 
