@@ -122,6 +122,7 @@ template <typename T,
           sluice::python::Literal kShown>
 struct type_caster<sluice::python::Given<T, kWhat, kShown>> {
   using Value = sluice::python::Given<T, kWhat, kShown>;
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind reads it
   static constexpr auto Name = const_name(kShown.text);
   template <typename>
   using Cast = Value;

@@ -100,7 +100,8 @@ namespace nanobind::detail {
 
 // Results of bound functions that ToPython converts; signatures show `object`.
 template <typename T>
-struct result_caster {
+struct ResultCaster {
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind reads it
   static constexpr auto Name = const_name("object");
 
   // Null with Python's error if it cannot be converted, like nanobind's own.
@@ -117,12 +118,12 @@ struct result_caster {
 };
 
 template <>
-struct type_caster<sluice::DType> : result_caster<sluice::DType> {};
+struct type_caster<sluice::DType> : ResultCaster<sluice::DType> {};
 template <>
-struct type_caster<sluice::DDim> : result_caster<sluice::DDim> {};
+struct type_caster<sluice::DDim> : ResultCaster<sluice::DDim> {};
 template <>
-struct type_caster<sluice::PlaceKey> : result_caster<sluice::PlaceKey> {};
+struct type_caster<sluice::PlaceKey> : ResultCaster<sluice::PlaceKey> {};
 template <>
-struct type_caster<sluice::Attribute> : result_caster<sluice::Attribute> {};
+struct type_caster<sluice::Attribute> : ResultCaster<sluice::Attribute> {};
 
 }  // namespace nanobind::detail

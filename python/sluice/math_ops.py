@@ -12,15 +12,15 @@ import numpy as np
 
 from ._core import _op_names
 
-# The method of the right operand, by the function of the left one's operator.
+# The method of the right operand, by the name of the left one's ufunc.
 _SWAPPED = {
-    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
-    np.true_divide: "__rtruediv__", np.floor_divide: "__rfloordiv__",
-    np.remainder: "__rmod__", np.power: "__rpow__", np.matmul: "__rmatmul__",
-    np.equal: "__eq__", np.not_equal: "__ne__", np.less: "__gt__",
-    np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
-    np.bitwise_and: "__rand__", np.bitwise_or: "__ror__",
-    np.bitwise_xor: "__rxor__",
+    "add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__",
+    "divide": "__rtruediv__", "true_divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
+    "power": "__rpow__", "matmul": "__rmatmul__", "equal": "__eq__",
+    "not_equal": "__ne__", "less": "__gt__", "less_equal": "__ge__",
+    "greater": "__lt__", "greater_equal": "__le__", "bitwise_and": "__rand__",
+    "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
 }  # fmt: skip
 
 # Layers with another name than NumPy's function.
@@ -59,7 +59,7 @@ class VariableMath:
         self, ufunc: Any, method: str, *inputs: Any, **options: Any
     ) -> Any:
         """np.float32(2) * x appends an op; functions of NumPy compute none."""
-        name, operator = ufunc.__name__, _SWAPPED.get(ufunc)
+        name, operator = ufunc.__name__, _SWAPPED.get(ufunc.__name__)
         operates = operator and method == "__call__" and not options
         if operates and inputs[1] is self:
             left = inputs[0]
