@@ -107,7 +107,7 @@ void ConvertIntegers(const void* from, int64_t count, void* to) {
 }
 
 // Converts to the dtype that `dtype` is computed in, and back.
-void Widen(DType dtype, const void* from, int64_t count, void* to) {
+void WidenBlock(DType dtype, const void* from, int64_t count, void* to) {
   switch (dtype) {
     case DType::kFloat16:
       return WidenFloat16(from, count, static_cast<float*>(to));
@@ -121,7 +121,7 @@ void Widen(DType dtype, const void* from, int64_t count, void* to) {
       return ConvertIntegers<int64_t, uint32_t>(from, count, to);
   }
 }
-void Narrow(DType dtype, const void* from, int64_t count, void* to) {
+void NarrowBlock(DType dtype, const void* from, int64_t count, void* to) {
   switch (dtype) {
     case DType::kFloat16:
       return NarrowToFloat16(static_cast<const float*>(from), count, to);
@@ -153,11 +153,11 @@ class ConvertedOperand {
         size_(static_cast<int64_t>(SizeOf(dtype))),
         from_(from),
         single_(single) {
-    if (from_ != nullptr && single_) Widen(dtype_, from_, 1, values_);
+    if (from_ != nullptr && single_) WidenBlock(dtype_, from_, 1, values_);
   }
   const void* Block(int64_t at, int64_t count) {
     if (from_ != nullptr && !single_) {
-      Widen(dtype_, At(from_, at, size_), count, values_);
+      WidenBlock(dtype_, At(from_, at, size_), count, values_);
     }
     return values_;
   }
@@ -232,7 +232,7 @@ void BinaryFunction::Run(decltype(BinaryLoops::both) loop,
     const void* b = right.Block(at, block);
     if (out_size_ == size_) {
       loop(a, b, block, results);
-      Narrow(dtype_, results, block, At(out, at, out_size_));
+      NarrowBlock(dtype_, results, block, At(out, at, out_size_));
     } else {
       loop(a, b, block, At(out, at, out_size_));
     }
@@ -266,7 +266,7 @@ void BinaryGradFunction::Terms(const BroadcastPlan& plan,
       const int64_t count = std::min(kBlock, piece.count - at);
       loop(grads.Block(at, count), left.Block(at, count),
            right.Block(at, count), outs.Block(at, count), count, results);
-      Narrow(dtype_, results, count, At(terms, piece.out + at, size));
+      NarrowBlock(dtype_, results, count, At(terms, piece.out + at, size));
     }
   });
 }

@@ -39,7 +39,7 @@ void SumSchema(OpSchema& op) {
 }
 
 // A block of partial sums fits into the first-level cache.
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kSumBlock = 1024;
 
 // The type in which elements of type T are summed.
 template <typename T>
@@ -78,8 +78,8 @@ class SumKernel final : public OpKernel {
     }
     ParallelFor(out.numel(), kGrain,
                 [this, &context, to](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; i += kBlock) {
-                    SumBlock(context, i, std::min(kBlock, end - i), to + i);
+                  for (int64_t i = begin; i < end; i += kSumBlock) {
+                    SumBlock(context, i, std::min(kSumBlock, end - i), to + i);
                   }
                 });
   }
@@ -97,7 +97,7 @@ class SumKernel final : public OpKernel {
       }
     } else {
       using Sum = typename Accumulator<T>::Type;
-      Sum sums[kBlock];
+      Sum sums[kSumBlock];
       for (int64_t j = 0; j < count; ++j) {
         sums[j] = static_cast<Sum>(Widen(x0[j]));
       }

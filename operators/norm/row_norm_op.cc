@@ -149,7 +149,7 @@ void GroupNormShape(InferShapeContext& context) {
   ChannelsShape(context, context.Attr<int64_t>("groups"), kGradient);
 }
 
-std::vector<OpDesc> Gradient(const OpDesc& forward) {
+std::vector<OpDesc> RowNormGradient(const OpDesc& forward) {
   return {MakeGradOp(forward, forward.type + "_grad",
                      {.inputs = {"X", "Scale", "Bias"},
                       .output_grads = {"Y", "Mean", "Variance"},
@@ -239,7 +239,7 @@ void Schema(const Row& row, OpSchema& op) {
     op.Output("Variance", "T", moments + ": the same.", {.optional = true});
   }
   Attributes(row, op);
-  op.InferShape(row.shape).Gradient(Gradient).Onnx({row.onnx, {}});
+  op.InferShape(row.shape).Gradient(RowNormGradient).Onnx({row.onnx, {}});
   op.SharesRows("Y", {"X"}, [](const OpDesc& op, const DDim& x) {
     return !op.attributes.contains("begin_norm_axis") ||
            SparesRows(op, x, "begin_norm_axis");

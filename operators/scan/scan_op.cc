@@ -34,7 +34,7 @@ void ScanLateShape(InferShapeContext& context) {
   context.SetOutput("Out", flat ? DDim{kUnknownDim} : x);
 }
 
-struct Row {
+struct ScanRow {
   const char* name;
   const char* doc;
   const char* grad_doc;
@@ -42,7 +42,7 @@ struct Row {
   bool grad_reads_x;
 };
 
-constexpr Row kRows[] = {
+constexpr ScanRow kRows[] = {
     {"cumsum",
      "The sum of the elements up to each one, along one dimension. Floats are "
      "summed in float64; integers wrap around.",
@@ -56,7 +56,7 @@ constexpr Row kRows[] = {
 // cumsum needs only the shape of X.
 constexpr GradientOp kScanGrad = {.inputs = {"X"}, .dims = ScannedDims};
 
-void Schema(const Row& row, OpSchema& op) {
+void Schema(const ScanRow& row, OpSchema& op) {
   op.Doc(row.doc);
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64, DType::kFloat16,
                    DType::kBFloat16, DType::kInt32, DType::kInt64});
@@ -81,7 +81,7 @@ void Schema(const Row& row, OpSchema& op) {
 }
 
 void AddScanOps(Registry& registry) {
-  for (const Row& row : kRows) {
+  for (const ScanRow& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) { Schema(row, op); });
     registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {
       GradientOp gradient = kScanGrad;
