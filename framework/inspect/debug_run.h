@@ -18,7 +18,7 @@ SLUICE_API std::vector<Tensor> RunNanChecked(const Plan& plan,
                                              const Feeds& feeds,
                                              Scope* scope = nullptr);
 
-// What such a run raises, on copies of the persistables.
+// The error of such a run, which uses copies of the persistables.
 struct RunFault {
   int op_index = -1;  // of Plan::op_descs
   std::string text;   // "" if all is well
