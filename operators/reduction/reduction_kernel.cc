@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
@@ -135,14 +136,16 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
     return;
   }
   auto* partial = static_cast<Fold*>(scratch);
+  // `folds` has group.columns elements, of a reduced row one.
   const auto store = [&](int64_t task, const FoldGroup& group,
-                         const Fold* folds) {
+                         std::span<const Fold> folds) {
     if (plan.chunks > 1) {
-      std::copy(folds, folds + group.columns, partial + task * plan.columns);
+      std::ranges::copy(folds, partial + task * plan.columns);
       return;
     }
-    for (int64_t j = 0; j < group.columns; ++j) {
-      out[group.out + j] = Narrow<T>(folds[j].Result());
+    T* to = out + group.out;
+    for (const Fold& fold : folds) {
+      *to++ = Narrow<T>(fold.Result());
     }
   };
   const auto fold_chunk = [&](int64_t task) {
@@ -154,7 +157,7 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
       ForTerms(axes, begin, end, [&](int64_t offset, int64_t count) {
         AddNeighbours(x + group.x + offset, count, &fold);
       });
-      return store(task, group, &fold);
+      return store(task, group, {&fold, 1});
     }
     Fold folds[FoldPlan::kColumns];
     ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
@@ -162,7 +165,7 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
         folds[j].Add(Widen(x[group.x + offset + j]));
       }
     });
-    store(task, group, folds);
+    store(task, group, {folds, static_cast<size_t>(group.columns)});
   };
   const int64_t cost =
       std::max<int64_t>(1, axes.terms / plan.chunks * plan.columns);
