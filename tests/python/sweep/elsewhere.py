@@ -10,8 +10,9 @@ ELSEWHERE = {
     "formulas/test_parameter_layers.py": "bilinear_tensor_product conv2d "
     "conv2d_transpose conv3d_transpose embedding",
     "torch_cases/images.py": "affine_grid conv3d dft grid_sample resize",
-    "torch_cases/products.py": "determinant",
-    "torch_cases/moving.py": "lookup_table",
+    "../operators/cases/contraction.py": "determinant",
+    "../operators/cases/movement.py": "lookup_table",
+    "../operators/cases/indexing.py": "gather_nd scatter_elements scatter_nd",
     "formulas/test_einsum.py": "einsum",
     # Recurrences: step by step, against NumPy.
     "recurrent/test_recurrent.py": "gru gru_unit lstm lstm_unit simple_rnn",
@@ -32,15 +33,16 @@ ELSEWHERE = {
     "Orthogonal TruncatedNormal Uniform Xavier",
     "formulas/test_block_gradients.py": "dropout",
     # Elements are found, not computed.
-    "torch_cases/indexing.py": "gather_nd scatter_elements scatter_nd",
-    "everyday/test_moving.py": "gather_tree space_to_depth unfold",
+    "everyday/test_moving.py": "space_to_depth unfold",
     "formulas/test_gradients.py": "compress quantize_and_dequantize",
     # Python functions, printing, dynamic programming, counts.
     "losses/test_host_layers.py": "Print py_func",
     "losses/test_losses.py": "warpctc",
     "losses/test_metrics.py": "CompositeMetric auc chunk_eval edit_distance "
     "precision_recall",
-    "torch_cases/learning.py": "accuracy average_embedding_mask "
+    "../operators/cases/loss.py": "accuracy",
+    "../operators/cases/search.py": "gather_tree",
+    "../operators/cases/sequence.py": "average_embedding_mask "
     "discriminative_loss",
     # Clips, decays and wrappers: by formula in float64.
     "optimizers/test_clipping.py": "GradientClipByGlobalNorm GradientClipByNorm "

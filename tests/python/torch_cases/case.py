@@ -30,97 +30,45 @@ OPTIMIZERS = [
 ]
 SCHEDULES = [name for name in ops.names() if name.endswith("_decay")]
 
-# Ops that PyTorch lacks, and the places where they are tested instead.
-NO_COUNTERPART = {
-    "crf_decoding": "all paths are tried in tests/operators/cases/sequence.py",
-    **dict.fromkeys(
-        (
-            "barrier",
-            "c_allgather",
-            "c_allreduce_max",
-            "c_allreduce_sum",
-            "c_broadcast",
-            "c_reducescatter",
-            "sync_batch_norm",
-        ),
-        "needs several processes: tests/python/ranks/collectives.py",
-    ),
-    **dict.fromkeys(
-        ("logistic_loss", "xlogy"),
-        "torch's do not broadcast, and give NaN; tests/python/sweep has them",
-    ),
-    **dict.fromkeys(
-        ("auc", "chunk_eval", "edit_distance", "precision_recall"),
-        "a metric; tests/operators/cases/metric.py has its formula",
-    ),
-    **dict.fromkeys(
-        (
-            "beam_search",
-            "beam_search_decode",
-            "im2sequence",
-            "lod_reset",
-            "sequence_concat",
-            "sequence_context",
-            "sequence_enumerate",
-            "sequence_erase",
-            "sequence_expand",
-            "sequence_expand_as",
-            "sequence_expand_rows",
-            "sequence_longest",
-            "sequence_pad",
-            "sequence_pool",
-            "sequence_reduce",
-            "sequence_reshape",
-            "sequence_reverse",
-            "sequence_rows",
-            "sequence_scatter",
-            "sequence_slice",
-            "sequence_softmax",
-            "sequence_unpad",
-            "sequence_unpad_as",
-        ),
-        "torch has no offsets; tests/operators/cases has its formula",
-    ),
-    **dict.fromkeys(
-        ("array_read", "array_write"),
-        "tests/operators/cases/indexing.py has their formulas",
-    ),
-    "batch_parts": "a view of a batch; tests/operators/cases/collective.py",
-    "pairwise_sum": "torch's order of sums is its own; "
-    "tests/operators/cases/collective.py has its formula",
-    "bitcast": "tests/operators/cases/conversion.py has all dtypes",
-    "compress": "tests/operators/cases/search.py has its formula",
-    **dict.fromkeys(
-        ("dequantize_linear", "quantize_linear"),
-        "tests/operators/cases/conversion.py has their formulas",
-    ),
-    **dict.fromkeys(
-        ("expand_as", "fill_any_like", "gather_tree", "roll", "unfold"),
-        "tests/python/everyday has their formulas in NumPy",
-    ),
-    **dict.fromkeys(
-        ("merge_rows", "rows_to_dense"),
-        "torch coalesces in its own order; tests/operators/cases has the formula",
-    ),
-    **dict.fromkeys(
-        ("gaussian_random", "truncated_gaussian_random", "uniform_random"),
-        "own numbers; tests/operators/cases/random.py",
-    ),
-    "linear_attention": "tests/operators/cases/recurrent.py has its formula",
-    "linear_chain_crf": "all paths are summed in tests/operators/cases/sequence.py",
-    "non_max_suppression": "tests/operators/cases/search.py has its "
-    "formula; it is an op of torchvision",
-    "quantize_and_dequantize": "torch rounds halves to even and has no ranges "
-    "without a zero; tests/operators/cases/conversion.py has its formula",
-    "searchsorted": "tests/operators/cases/search.py has its formula; "
-    "torch has no order for NaN",
-    **dict.fromkeys(
-        OPTIMIZERS + SCHEDULES,
-        "tests/python/optimizers compares 100 steps with PyTorch's",
-    ),
-    "unique": "tests/operators/cases/search.py has its formula; "
-    "torch has no indices of the first ones",
-}
+# Ops that are not compared with PyTorch, by the reason and the place that tests
+# them.
+ELSEWHERE = {
+    "NumPy's functions are the reference in tests/operators/cases": """
+        assign assign_value bias_add cast clip concat crop cumprod cumsum
+        determinant expand expand_as fill_any_like fill_constant flatten gather
+        gather_elements gather_nd gather_tree lookup_table manhattan_distance
+        matmul maxout mean mul one_hot pad print range reshape roll scale
+        scatter_elements scatter_nd shape slice softmax squeeze sum tile top_k
+        transpose trilu unfold unsqueeze where""",
+    "needs several processes: tests/python/ranks/collectives.py": """
+        barrier c_allgather c_allreduce_max c_allreduce_sum c_broadcast
+        c_reducescatter sync_batch_norm""",
+    "torch's do not broadcast, and give NaN; tests/python/sweep has them":
+        "logistic_loss xlogy",
+    "a metric; tests/operators/cases has its formula":
+        "accuracy auc chunk_eval edit_distance precision_recall",
+    "torch has no offsets; tests/operators/cases has its formula": """
+        beam_search beam_search_decode im2sequence lod_reset sequence_concat
+        sequence_context sequence_enumerate sequence_erase sequence_expand
+        sequence_expand_as sequence_expand_rows sequence_longest sequence_pad
+        sequence_pool sequence_reduce sequence_reshape sequence_reverse
+        sequence_rows sequence_scatter sequence_slice sequence_softmax
+        sequence_unpad sequence_unpad_as""",
+    "torch has none; tests/operators/cases has its formula": """
+        array_read array_write average_embedding_mask batch_parts bitcast compress
+        crf_decoding dequantize_linear discriminative_loss linear_attention
+        linear_chain_crf quantize_linear""",
+    "torch has another order, or rounds otherwise; tests/operators/cases": """
+        merge_rows pairwise_sum quantize_and_dequantize rows_to_dense searchsorted
+        unique""",
+    "an op of torchvision; tests/operators/cases has its formula":
+        "non_max_suppression",
+    "own numbers; tests/operators/cases/random.py":
+        "dropout gaussian_random truncated_gaussian_random uniform_random",
+    "tests/python/optimizers compares 100 steps with PyTorch's":
+        " ".join(OPTIMIZERS + SCHEDULES),
+}  # fmt: skip
+NOT_COMPARED = {op for ops in ELSEWHERE.values() for op in ops.split()}
 
 
 @dataclass

@@ -20,6 +20,16 @@ class Window:
     dilation: Any = (1, 1)
     groups: int = 1
     bias: bool = True
+    more: Any = (0, 0)  # output_padding
+
+    def attributes(self, layout):
+        return {
+            "strides": list(self.stride),
+            "paddings": list(self.padding),
+            "dilations": list(self.dilation),
+            "groups": self.groups,
+            "data_format": layout,
+        }
 
     def pad(self, x, value):
         """Pads by four numbers, which PyTorch's ops do not support."""
@@ -76,36 +86,18 @@ def conv2d(rng, window, layout):
         )
         return {"Output": to_layout(layout, out)}
 
-    attrs = {
-        "strides": list(window.stride),
-        "paddings": list(window.padding),
-        "dilations": list(window.dilation),
-        "groups": window.groups,
-        "data_format": layout,
-    }
-    return Case(inputs, same, attrs, tuple(inputs))
-
-
-@dataclass
-class Transposed:
-    kernel: Any = (3, 3)
-    stride: Any = (1, 1)
-    padding: Any = (0, 0)
-    more: Any = (0, 0)
-    dilation: Any = (1, 1)
-    groups: int = 1
-    bias: bool = True
+    return Case(inputs, same, window.attributes(layout), tuple(inputs))
 
 
 TRANSPOSED = (
-    Transposed(),
-    Transposed(kernel=(2, 2), stride=(2, 2)),
-    Transposed(kernel=(1, 3), stride=(1, 3), bias=False),
-    Transposed(kernel=(1, 1)),
-    Transposed(stride=(2, 3), padding=(1, 0), more=(1, 2)),
-    Transposed(kernel=(4, 3), stride=(2, 1), padding=(1, 1), groups=3),
-    Transposed(kernel=(2, 2), stride=(2, 2), groups=2),
-    Transposed(dilation=(2, 3), stride=(3, 2), more=(2, 1), bias=False),
+    Window(),
+    Window(kernel=(2, 2), stride=(2, 2)),
+    Window(kernel=(1, 3), stride=(1, 3), bias=False),
+    Window(kernel=(1, 1)),
+    Window(stride=(2, 3), padding=(1, 0), more=(1, 2)),
+    Window(kernel=(4, 3), stride=(2, 1), padding=(1, 1), groups=3),
+    Window(kernel=(2, 2), stride=(2, 2), groups=2),
+    Window(dilation=(2, 3), stride=(3, 2), more=(2, 1), bias=False),
 )
 
 
@@ -129,14 +121,7 @@ def conv2d_transpose(rng, window, layout):
         )
         return {"Output": to_layout(layout, out)}
 
-    attrs = {
-        "strides": list(window.stride),
-        "paddings": list(window.padding),
-        "output_padding": list(window.more),
-        "dilations": list(window.dilation),
-        "groups": window.groups,
-        "data_format": layout,
-    }
+    attrs = window.attributes(layout) | {"output_padding": list(window.more)}
     return Case(inputs, same, attrs, tuple(inputs))
 
 
@@ -188,62 +173,31 @@ POOLS = (
 )
 
 
-def pool_case(rng, layout, kind, same, **attrs):
-    n, c, h, w = odd(rng, 4, 7)
-    x = laid_out(layout, distinct(rng, (n, c, h + 4, w + 4)))
-
-    def out(t):
-        return {"Out": to_layout(layout, same(from_layout(layout, t["X"])))}
-
-    attrs.update(pooling_type=kind, data_format=layout)
-    return Case({"X": x}, out, attrs, ("X",))
-
-
 @case("pool2d", *itertools.product(
     POOLS, ("NCHW", "NHWC"), (False, True), ("max", "avg", "avg_of_all")))
 def pool2d(rng, window, layout, ceil, kind):
+    n, c, h, w = odd(rng, 4, 7)
+    x = laid_out(layout, distinct(rng, (n, c, h + 4, w + 4)))
     where = (window.kernel, window.stride, window.padding)
 
-    def same(x):
+    def same(t):
+        x = from_layout(layout, t["X"])
         if kind == "max":
-            return F.max_pool2d(x, *where, ceil_mode=ceil)
-        return F.avg_pool2d(x, *where, ceil, count_include_pad=kind != "avg")
+            out = F.max_pool2d(x, *where, ceil_mode=ceil)
+        else:
+            out = F.avg_pool2d(x, *where, ceil, kind != "avg")
+        return {"Out": to_layout(layout, out)}
 
-    return pool_case(
-        rng,
-        layout,
-        kind[:3],
-        same,
-        ksize=list(window.kernel),
-        strides=list(window.stride),
-        paddings=list(window.padding),
-        ceil_mode=ceil,
-        exclusive=kind == "avg",
-    )
-
-
-@case("pool2d", *itertools.product(("NCHW", "NHWC"), ("max", "avg")))
-def pool2d_of_everything(rng, layout, kind):
-    return pool_case(
-        rng,
-        layout,
-        kind,
-        lambda x: x.amax((2, 3), keepdim=True) if kind == "max"
-        else x.mean((2, 3), keepdim=True),
-        global_pooling=True,
-    )
-
-
-@case("maxout", (1,), (3,), (4,))
-def maxout(rng, groups):
-    n, c, h, w = odd(rng, 4)
-    x = distinct(rng, (n, c * groups, h, w))
-    return Case(
-        {"X": x},
-        lambda t: {"Out": t["X"].reshape(n, c, groups, h, w).amax(2)},
-        {"groups": groups},
-        ("X",),
-    )
+    attrs = {
+        "ksize": list(window.kernel),
+        "strides": list(window.stride),
+        "paddings": list(window.padding),
+        "ceil_mode": ceil,
+        "exclusive": kind == "avg",
+        "pooling_type": kind[:3],
+        "data_format": layout,
+    }
+    return Case({"X": x}, same, attrs, ("X",))
 
 
 @case("batch_norm", *itertools.product(
@@ -291,36 +245,36 @@ VOLUMES = (  # kernel, stride, padding, dilation, groups
 )
 
 
-@case("conv3d", *VOLUMES)
-def conv3d(rng, kernel, stride, padding, dilation, groups):
-    x = rng.standard_normal((2, 2 * groups, 6, 7, 8))
-    filters = rng.standard_normal((3 * groups, 2, *kernel))
-    inputs = {"Input": x, "Filter": filters}
+def convolution(rng, sizes, filters, same, how, groups):
+    """A case of a convolution of volumes with these sizes."""
+    inputs = {"Input": rng.standard_normal((2, 2 * groups, *sizes))}
+    inputs["Filter"] = rng.standard_normal(filters)
     inputs["Bias"] = rng.standard_normal(3 * groups)
-    how = (stride, padding, dilation)
+    attrs = volume_attrs(*how, groups=groups)
+    return Case(
+        inputs, lambda t: {"Output": same(*t.values())}, attrs, tuple(inputs)
+    )
 
-    def same(t):
-        out = F.conv3d(*t.values(), *how, groups)
-        return {"Output": out}
 
-    return Case(inputs, same, volume_attrs(*how, groups=groups), tuple(inputs))
+@case("conv3d", *VOLUMES)
+def conv3d(rng, kernel, *how_and_groups):
+    *how, groups = how_and_groups
+
+    def same(*tensors):
+        return F.conv3d(*tensors, *how, groups)
+
+    filters = (3 * groups, 2, *kernel)
+    return convolution(rng, (6, 7, 8), filters, same, how, groups)
 
 
 @case("conv3d_transpose", *VOLUMES)
 def conv3d_transpose(rng, kernel, stride, padding, dilation, groups):
-    x = rng.standard_normal((2, 2 * groups, 3, 4, 5))
-    filters = rng.standard_normal((2 * groups, 3, *kernel))
-    inputs = {"Input": x, "Filter": filters}
-    inputs["Bias"] = rng.standard_normal(3 * groups)
+    def same(*tensors):
+        how = stride, padding, 0, groups, dilation
+        return F.conv_transpose3d(*tensors, *how)
 
-    def same(t):
-        out = F.conv_transpose3d(
-            *t.values(), stride, padding, 0, groups, dilation
-        )
-        return {"Output": out}
-
-    attrs = volume_attrs(stride, padding, dilation, groups=groups)
-    return Case(inputs, same, attrs, tuple(inputs))
+    filters, how = (2 * groups, 3, *kernel), (stride, padding, dilation)
+    return convolution(rng, (3, 4, 5), filters, same, how, groups)
 
 
 def volume_attrs(stride, padding, dilation, **attrs):

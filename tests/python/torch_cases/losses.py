@@ -1,11 +1,52 @@
-"""Losses beside softmax_with_cross_entropy of two dims."""
+"""Losses."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .case import Case, case, odd, torch
+from .case import Case, case, odd
 from .case import functional as F
+
+
+@case("softmax_with_cross_entropy", (2,), (3,))
+def hard_labels(rng, rank):
+    *rows, classes = odd(rng, rank)
+    classes += 2
+    label = rng.integers(0, classes, (*rows, 1))
+    label.flat[-1] = 1  # ignored; with one row, the loss is 0
+
+    def same(t):
+        flat = t["Logits"].reshape(-1, classes)
+        loss = F.cross_entropy(
+            flat, t["Label"].reshape(-1), reduction="none", ignore_index=1
+        )
+        softmax = t["Logits"].softmax(-1)
+        return {"Loss": loss.reshape(*rows, 1), "Softmax": softmax}
+
+    return Case(
+        {"Logits": rng.standard_normal((*rows, classes)), "Label": label},
+        same,
+        {"ignore_index": 1},
+        ("Logits",),
+    )
+
+
+@case("softmax_with_cross_entropy")
+def soft_labels(rng):
+    n, classes = odd(rng, 2)
+    label = rng.random((n, classes))
+    label /= label.sum(1, keepdims=True)
+
+    def same(t):
+        loss = F.cross_entropy(t["Logits"], t["Label"], reduction="none")
+        return {"Loss": loss[:, None], "Softmax": t["Logits"].softmax(-1)}
+
+    return Case(
+        {"Logits": rng.standard_normal((n, classes)), "Label": label},
+        same,
+        {"soft_label": True},
+        ("Logits", "Label"),
+    )
 
 
 @case("softmax_with_cross_entropy", (False,), (True,))
@@ -77,11 +118,3 @@ def warpctc(rng, blank):
         "LabelLength": rng.integers(0, most + 1, batch),
     }
     return Case(inputs, same, {"blank": blank}, ("Logits",))
-
-
-@case("print")
-def print_(rng):
-    shape = odd(rng, 2)
-    attrs = {"first_n": 0}
-    inputs = {"X": rng.standard_normal(shape)}
-    return Case(inputs, lambda t: {"Out": torch.clone(t["X"])}, attrs, ("X",))

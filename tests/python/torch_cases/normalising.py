@@ -26,16 +26,6 @@ def lrn(rng, n, beta, layout):
     return Case({"X": x}, same, attrs, ("X",))
 
 
-@case("log_softmax", (-1,), (0,), (1,), (-2,))
-def log_softmax(rng, axis):
-    return Case(
-        {"X": rng.standard_normal(odd(rng, 3)) * 3},
-        lambda t: {"Out": t["X"].log_softmax(axis)},
-        {"axis": axis},
-        ("X",),
-    )
-
-
 def parameters(rng, shape, names):
     return {name: away_from(rng, shape) for name in names}
 

@@ -3,8 +3,7 @@ without PyTorch.
 
 There is a file in `recorded/` for each module of cases. It contains an index as
 JSON, and for each dtype the elements of all values in the order of the index.
-Results in float32 are not stored if the rounded float64 results are the same
-within a tenth of the test's tolerance.
+Floats are float64; those for inputs in float32 are the same, rounded.
 """
 
 from __future__ import annotations
@@ -12,26 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import pathlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from .case import CASES
-from .values import (
-    HALVES,
-    TOLERANCE,
-    Value,
-    Values,
-    assert_close,
-    cast,
-    pairs_of,
-)
+from .values import TOLERANCE, Value, Values, cast, pairs_of
 
 FOLDER = pathlib.Path(__file__).parent / "recorded"
 # With this seed, small tensors have more than one element along each dim.
 SEED = 8
-DTYPES = ("float64", "float32")  # of the inputs, as stored
-CLOSE = 0.1 * TOLERANCE["float32"]
 COMMAND = (
     "PYTHONPATH=build/release/python:tests/python "
     "build/peers/torch/bin/python -m torch_cases.record"
@@ -40,12 +29,11 @@ COMMAND = (
 
 @dataclass
 class Record:
-    """`origin` names the program and date, `digest` is of the inputs; `values`
-    are by the dtype of the inputs."""
+    """`origin` names the program and date, `digest` is of the inputs."""
 
     origin: str
     digest: str
-    values: dict[str, Values] = field(default_factory=dict)
+    values: Values
 
 
 def all_cases():
@@ -92,24 +80,7 @@ def expected(records, name, case, dtype) -> Values:
         f"inputs); recorded with {record.origin}, drawn with numpy "
         f"{np.__version__}. After a change of the case record it: {COMMAND}"
     )
-    return record.values[dtype]
-
-
-def rounded(value: Value, dtype) -> Value:
-    """The same numbers in another dtype."""
-    array = value.array.astype("float32" if dtype in HALVES else dtype)
-    return Value(array, dtype, value.differentiable)
-
-
-def is_close(value: Value, precise: Value) -> bool:
-    """Whether rounding `precise` yields `value`."""
-    if value.differentiable != precise.differentiable:
-        return False
-    try:
-        assert_close("", rounded(precise, value.dtype), value, CLOSE)
-    except AssertionError:
-        return False
-    return True
+    return record.values.rounded() if dtype == "float32" else record.values
 
 
 def load(file) -> dict[str, Record]:
@@ -120,47 +91,32 @@ def load(file) -> dict[str, Record]:
         index = json.loads(arrays["index"].tobytes())
         elements = {name: arrays[name] for name in arrays.files}
     at = dict.fromkeys(elements, 0)
-
-    def take(dtype, shape, differentiable):
-        stored = "float32" if dtype in HALVES else dtype
-        begin = at[stored]
-        at[stored] += int(np.prod(shape, dtype=int))
-        array = elements[stored][begin : at[stored]].reshape(shape)
-        return Value(array, dtype, differentiable)
-
     records = {}
     for name, (origin, digest, entries) in index.items():
-        record = records[name] = Record(origin, digest)
-        both = [record.values.setdefault(d, Values({})) for d in DTYPES]
-        for output, precise, dtype, stored in entries:
-            value = take(*precise)
-            single = take(*stored) if stored else rounded(value, dtype)
-            for values, one in zip(both, (value, single)):
-                if output is None:
-                    values.grads.append(one)
-                else:
-                    values.outputs[output] = one
+        record = records[name] = Record(origin, digest, Values({}))
+        for output, dtype, shape, differentiable in entries:
+            begin = at[dtype]
+            at[dtype] += int(np.prod(shape, dtype=int))
+            array = elements[dtype][begin : at[dtype]].reshape(shape)
+            value = Value(array, dtype, differentiable)
+            if output is None:
+                record.values.grads.append(value)
+            else:
+                record.values.outputs[output] = value
     return records
 
 
 def save(file, records: dict[str, Record]):
     """Writes the same bytes for the same records."""
     index, elements = {}, {}
-
-    def put(value):
-        array = value.array
-        elements.setdefault(str(array.dtype), []).append(array.ravel())
-        return value.dtype, array.shape, value.differentiable
-
     for name, record in sorted(records.items()):
-        entries = []
-        double, single = (record.values[dtype] for dtype in DTYPES)
-        outputs = [*double.outputs, *[None] * len(double.grads)]
-        for output, precise, value in zip(outputs, double.all(), single.all()):
-            entry = [output, put(precise), value.dtype, None]
-            if not is_close(value, precise):
-                entry[-1] = put(value)
-            entries.append(entry)
+        values, entries = record.values, []
+        outputs = [*values.outputs, *[None] * len(values.grads)]
+        for output, value in zip(outputs, values.all()):
+            array = value.array
+            elements.setdefault(value.dtype, []).append(array.ravel())
+            how = value.dtype, array.shape, value.differentiable
+            entries.append((output, *how))
         index[name] = (record.origin, record.digest, entries)
     text = json.dumps(index, separators=(",", ":")).encode()
     arrays = {k: np.concatenate(v) for k, v in sorted(elements.items())}

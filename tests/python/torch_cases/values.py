@@ -11,29 +11,28 @@ from .case import torch
 
 # Largest errors relative to the value and to the largest value of a tensor.
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
-HALVES = ("float16", "bfloat16")
 
 
 @dataclass
 class Value:
-    """An array and the name of its dtype; 16-bit numbers are stored as float32.
-    `differentiable` means that gradients pass through an output."""
+    """An array and the name of its dtype. `differentiable` means that gradients
+    pass through an output."""
 
     array: np.ndarray
     dtype: str
     differentiable: bool = False
 
     @classmethod
-    def of_array(cls, array):
-        dtype = str(array.dtype)
-        return cls(array.astype("float32") if dtype in HALVES else array, dtype)
-
-    @classmethod
     def of_tensor(cls, tensor):
         dtype = str(tensor.dtype).removeprefix("torch.")
-        array = tensor.detach()
-        array = array.float().numpy() if dtype in HALVES else array.numpy()
-        return cls(array, dtype, tensor.requires_grad)
+        return cls(tensor.detach().numpy(), dtype, tensor.requires_grad)
+
+    def rounded(self):
+        """Floats as float32."""
+        if self.array.dtype.kind != "f":
+            return self
+        array = self.array.astype("float32")
+        return Value(array, "float32", self.differentiable)
 
 
 @dataclass
@@ -46,6 +45,10 @@ class Values:
     def all(self):
         """Every output and gradient."""
         return [*self.outputs.values(), *self.grads]
+
+    def rounded(self):
+        outputs = {name: one.rounded() for name, one in self.outputs.items()}
+        return Values(outputs, [one.rounded() for one in self.grads])
 
     def names(self):
         """Their names in messages."""
