@@ -29,15 +29,11 @@ cast(test, x, bfloat16(2.0**63, 2.0**63 * (1 + 2**-7), 2.0**64), "uint64")
 cast(test, x, np.int16([0, 1, -1]), "uint64")
 cast(test, [1e30, -1, 2.0**63], np.uint64([most, 0, 2**63]), "float64")
 
-row(
-    *("Bitcast.KeepsTheBits", "bitcast"),
+row(*("Bitcast.KeepsTheBits", "bitcast"),
     **{"X": [1.0, -0.0], "dtype": "uint32"},
-    Out=np.uint32([0x3F800000, 0x80000000]),
-)
-row(
-    *("Bitcast.MakesBoolsOfBytes", "bitcast", "uint8"),
-    **{"X": [0, 1, 0x80], "dtype": "bool", "Out": [False, True, True]},
-)
+    Out=np.uint32([0x3F800000, 0x80000000]))
+row(*("Bitcast.MakesBoolsOfBytes", "bitcast", "uint8"),
+    **{"X": [0, 1, 0x80], "dtype": "bool", "Out": [False, True, True]})
 
 
 def squeezed(test, x, out, of="float32", **how):
@@ -46,24 +42,12 @@ def squeezed(test, x, out, of="float32", **how):
 
 for dtype in np.float32, np.float64:
     name = dtype.__name__
-    x = np.arange(-300, 301).astype(dtype) / dtype(97)
-    scale, clipped = dtype(15) / dtype(3), np.clip(x, -1, 2).astype(dtype)
-    out = np.floor((clipped + dtype(1)) * scale + dtype(0.5)) / scale - dtype(1)
-    squeezed(
-        "QuantizeTest.FollowsTheFormula", x, out, min=-1.0, max=2.0, num_bits=4
-    )
     test = "QuantizeTest.BoundsStayAndTheOutsideIsClipped"
     squeezed(test, [-5, 0, 1, 7], [0, 0, 1, 1], name, min=0.0, max=1.0)
-    test = "QuantizeTest.TakesTheRangeFromTheData"
-    from_data = {"range_given": False, "num_bits": 2}
-    squeezed(test, [10, 11.4, 12.6, 13], [10, 11, 13, 13], name, **from_data)
-
-squeezed(
-    "Quantize.NearestLevelsAreFoundWhereASumWithAHalfIsRounded",
-    np.float32([8388607.5, 8388609, 12345677, 16777215, 0.49999997, 0.5]),
-    [8388608, 8388609, 12345677, 16777215, 0, 1],
-    **{"min": 0.0, "max": 16777215.0, "num_bits": 24},
-)
+squeezed("Quantize.NearestLevelsAreFoundWhereASumWithAHalfIsRounded",
+         np.float32([8388607.5, 8388609, 12345677, 16777215, 0.49999997, 0.5]),
+         [8388608, 8388609, 12345677, 16777215, 0, 1],
+         **{"min": 0.0, "max": 16777215.0, "num_bits": 24})
 unit = {"min": 0.0, "max": 1.0}
 x = [0, 0.4, 0.6, 1]
 squeezed("Quantize.OneBitHasTwoLevels", x, [0, 0, 1, 1], **unit, num_bits=1)
@@ -106,9 +90,6 @@ quantize(test, x, 2, np.uint16([0, 2, 0, 0, 65535, 0, 0]))
 quantize(test, x, 2, stored("int4", 0, 2, 0, -2, 7, -8, 0))
 quantize(test, x, 2, stored("uint2", 0, 2, 0, 0, 3, 0, 0))
 
-test, x = "QuantizeLinear.TheZeroPointIsAddedAfterRounding", [1, -1, -100, 600]
-quantize(test, x, 2, np.uint8([3, 3, 0, 255]), ZeroPoint=np.array(3, "uint8"))
-
 # 0.35 / 0.1 is 3.5 in float32.
 test, x, tenth = "QuantizeLinear.DividesInThePrecision", [0.35], np.float32(0.1)
 quantize(test, x, tenth, np.int8([4]))
@@ -121,30 +102,13 @@ test, x = "QuantizeLinear.FloatsKeepTheirZerosAndEnds", [-0.0, 1000, 1.0625]
 quantize(test, x, 1, stored(SMALL, -0.0, 448, 1))
 quantize(test, x, 1, stored(SMALL, -0.0, NAN, 1), saturate=False)
 
-test, x = "QuantizeLinear.ScalesGoAlongAnAxisOrBlocks", [[8, 8, 8], [8, 8, 8]]
-quantize(test, x, [1, 2, 4], np.int8([[8, 4, 2], [8, 4, 2]]))
-quantize(test, x, [1, 2], np.int8([[8, 8, 8], [4, 4, 4]]), axis=-2)
-out = np.int8([[8, 8, 4], [2, 2, 1]])
-quantize(test, x, [[1, 2], [4, 8]], out, block_size=2)
-out = np.int8([[8, 4, 2], [8, 4, 2]])
-quantize(test, x, [[1, 2, 4]], out, block_size=2, axis=0)
-
-test = "DequantizeLinear.MultipliesWhatIsLeftOfTheZeroPoint"
-x, zero = np.int16([-32768, 1, 32767]), np.array(-1, "int16")
-dequantize(test, x, np.float32(0.5), [-16383.5, 1, 16384], ZeroPoint=zero)
-
 for name, codes in [
-    ("int4", 16),
-    ("uint2", 4),
-    ("float4_e2m1fn", 16),
-    ("float8_e5m2fnuz", 256),
+    ("int4", 16), ("uint2", 4), ("float4_e2m1fn", 16), ("float8_e5m2fnuz", 256),
 ]:
     every = np.arange(codes, dtype="uint8").view(getattr(ml_dtypes, name))
     every = every[np.isfinite(every.astype("f4"))]
-    values, test = (
-        every.astype("f4") / 4,
-        "DequantizeLinear.IsTheInverseForEveryCode",
-    )
+    values = every.astype("f4") / 4
+    test = "DequantizeLinear.IsTheInverseForEveryCode"
     quantize(test, values, np.float32(0.25), every)
     dequantize(test, every, np.float32(0.25), values)
 

@@ -32,14 +32,8 @@ for dtype in "float32", "float64", "float16", "bfloat16":
             test = "Softmax.EveryKernelKeepsNanAndInfinityAtEverySize"
             x, out = np.zeros(dims), np.full(dims, 1 / dims[1])
             x[1, 2], out[1] = bad, NAN
-            row(
-                test,
-                "softmax",
-                dtype,
-                near=1e-2,
-                X=x.tolist(),
-                Out=out.tolist(),
-            )
+            row(test, "softmax", dtype, near=1e-2, X=x.tolist(),
+                Out=out.tolist())
 
 # k = 0, alpha = n and beta = 1: each element by the squares around it.
 x = np.reshape([1.0, 2, 4, 8], (1, 4, 1, 1))
@@ -55,10 +49,8 @@ for n, squares in [
 how = {"n": 1 << 62, "k": 0.0, "alpha": float(1 << 62), "beta": 1.0}
 row("Lrn.SumsTheSquaresOfTheWindow", "lrn", near=1e-15, X=x, Out=out, **how)
 
-x, out = (
-    [[[1, 1], [3, 3]], [[5, 9], [5, 9]]],
-    [[[0, 0], [6, 8]], [[0, 4], [0, 8]]],
-)
+x = [[[1, 1], [3, 3]], [[5, 9], [5, 9]]]
+out = [[[0, 0], [6, 8]], [[0, 4], [0, 8]]]
 for scale in [1, 2, 3, 4], [[1, 2], [3, 4]]:
     test = "LayerNorm.ScaleAndBiasMayHaveTheDimsOfARow"
     how = {"Scale": scale, "Bias": scale, "epsilon": 0.0}
@@ -93,10 +85,8 @@ row(test, "batch_norm", close=1.5e-6, Y=out.reshape(64, 32, 32, 8), **how)
 one = {"X": [[1]], "Scale": [2], "Bias": [10], "Variance": [4]}
 test = "BatchNorm.AnInfiniteMeanStaysItWhenTesting"
 row(test, "batch_norm", **one, Mean=[-INF], is_test=True, MeanOut=[-INF])
-test, one = (
-    "BatchNorm.AnEmptyBatchLeavesTheRunningStatistics",
-    one | {"X": np.zeros((0, 1), "f4")},
-)
+test = "BatchNorm.AnEmptyBatchLeavesTheRunningStatistics"
+one = one | {"X": np.zeros((0, 1), "f4")}
 row(test, "batch_norm", **one, Mean=[100], MeanOut=[100], VarianceOut=[4])
 
 # Pools.
@@ -112,31 +102,23 @@ row(test, "pool2d", X=x, Out=[[[[2, 2]]]], **how)
 row(test, "pool2d", X=x, Out=[[[[2, 1]]]], paddings=[0, 0, 0, 1], **how)
 # There are no windows of only padding.
 how = {
-    "ksize": [2, 2],
-    "strides": [3, 3],
-    "paddings": [1, 0],
-    "ceil_mode": True,
+    "ksize": [2, 2], "strides": [3, 3], "paddings": [1, 0], "ceil_mode": True,
 }
 row(test, "pool2d", X=np.zeros((1, 1, 2, 4), "f4"), Out=[[[[0, 0]]]], **how)
 # A sum must not lose precision because of its many terms.
 lines = np.minimum(np.minimum(np.arange(95) + 1, 95 - np.arange(95)), 32)
 grad = np.outer(lines, lines)[None, None] / 1024
 for dtype, near in (
-    ("float32", 1e-6),
-    ("float64", 1e-10),
-    ("float16", 2**-10),
+    ("float32", 1e-6), ("float64", 1e-10), ("float16", 2**-10),
     ("bfloat16", 2**-7),
 ):
     test, how = "Pool2d.LargeAveragesKeepTheirDigits", {"ksize": [1000, 1000]}
     x, how = np.full((1, 1, 1000, 1000), 0.1), how | {"pooling_type": "avg"}
     row(test, "pool2d", dtype, near=near, X=x.tolist(), Out=[[[[0.1]]]], **how)
-    test, how = (
-        "Pool2dGrad.ManySmallGradientsAddUp",
-        {"ksize": [32, 32], "pooling_type": "avg"},
-    )
+    test = "Pool2dGrad.ManySmallGradientsAddUp"
+    how = {"ksize": [32, 32], "pooling_type": "avg"}
     how |= {
-        "X": [[[[0] * 95] * 95]],
-        "Out_GRAD": [[[[1] * 64] * 64]],
+        "X": [[[[0] * 95] * 95]], "Out_GRAD": [[[[1] * 64] * 64]],
         "X_GRAD": grad.tolist(),
     }
     row(test, "pool2d_grad", dtype, near=near / 2, **how)
@@ -145,45 +127,24 @@ row(test, "pool2d", X=[[[x]]], Out=[[[[NAN, NAN, -INF]]]], **pair)
 x = [[[[1], [NAN]], [[NAN], [1]]]]
 row(test, "pool2d", X=x, Out=[[[[NAN]], [[NAN]]]], ksize=[2, 1])
 ones, x = [[[[1, 1]]]], [[[[1, 2, 3, NAN], [2, 2, NAN, 3]]]]
-test, how = (
-    "Pool2dGrad.GoesToTheFirstMaximum",
-    {"ksize": [2, 2], "strides": [2, 2]},
-)
+test = "Pool2dGrad.GoesToTheFirstMaximum"
+how = {"ksize": [2, 2], "strides": [2, 2]}
 out, grad = [[[[2, NAN]]]], [[[[0, 1, 0, 1], [0, 0, 0, 0]]]]
-row(
-    test,
-    "pool2d_grad",
-    X=x,
-    Out=np.float32(out),
-    Out_GRAD=ones,
-    X_GRAD=grad,
-    **how,
-)
-x, out, grad = (
-    np.zeros((1, 3, 3, 1), "f4"),
-    np.zeros((1, 3, 1, 1), "f4"),
-    [[[[1], [0], [0]]] * 3],
-)
+row(test, "pool2d_grad", X=x, Out=np.float32(out), Out_GRAD=ones, X_GRAD=grad,
+    **how)
+x = np.zeros((1, 3, 3, 1), "f4")
+out = np.zeros((1, 3, 1, 1), "f4")
+grad = [[[[1], [0], [0]]] * 3]
 how = {"ksize": [2, 1], "strides": [2, 1]}
 row(test, "pool2d_grad", X=x, Out=out, Out_GRAD=out + 1, X_GRAD=grad, **how)
-test, how = (
-    "Pool2dGrad.NeedsOutOnlyForMaxima",
-    {"ksize": [1, 2], "pooling_type": "avg"},
-)
-row(
-    test,
-    "pool2d_grad",
-    X=[[[[1, 2]]]],
-    Out_GRAD=[[[[6]]]],
-    X_GRAD=[[[[3, 3]]]],
-    **how,
-)
+test = "Pool2dGrad.NeedsOutOnlyForMaxima"
+how = {"ksize": [1, 2], "pooling_type": "avg"}
+row(test, "pool2d_grad", X=[[[[1, 2]]]], Out_GRAD=[[[[6]]]],
+    X_GRAD=[[[[3, 3]]]], **how)
 
 test = "Pool3d.WindowsOfNothingHaveNoMaximum"
 how = {
-    "ksize": [1, 1, 2],
-    "dilations": [1, 1, 4],
-    "paddings": [0, 0, 2],
+    "ksize": [1, 1, 2], "dilations": [1, 1, 4], "paddings": [0, 0, 2],
     "X": [[[[[3]]]]],
 }
 row(test, "pool3d", Out=[[[[[-INF]]]]], **how)
@@ -196,10 +157,8 @@ row("Pool3d.MaskIsWhereTheFirstMaximumIs", "pool3d", X=x, Mask=mask, **how)
 # Positions of samples.
 at = np.float32([[NAN, 0], [INF, 0], [-INF, 0], [3e38, 0]]).reshape(1, 1, 4, 2)
 for mode in "linear", "nearest", "cubic":
-    test, how = (
-        "GridSample.PositionsMayBeAnything",
-        {"mode": mode, "align_corners": False},
-    )
+    test = "GridSample.PositionsMayBeAnything"
+    how = {"mode": mode, "align_corners": False}
     how |= {"X": [[[[10, 20, 40, 80]]]], "Grid": at}
     out = [[[[NAN, 0, 0, 0]]]], [[[[NAN, 80, 10, 80]]]]
     row(test, "grid_sample", padding_mode="zeros", Out=out[0], **how)
@@ -218,18 +177,13 @@ def resized(test, x, out, of="float64", near=0.0, **how):
 
 
 # Element j is at j / 2 for any size.
-test, how = (
-    "Resize.TakesSizesAndScalesTogether",
-    {"sizes": [4], "scales": [2.0]},
-)
+test = "Resize.TakesSizesAndScalesTogether"
+how = {"sizes": [4], "scales": [2.0]}
 how |= {"coordinates": "asymmetric", "rounding": "floor"}
 resized(test, [1, 2, 3], [1, 1, 2, 2], **how)
 # Far outside of X the nearest element counts, and no sum of weights is 0.
 how = {
-    "sizes": [9],
-    "scales": [1e-300],
-    "mode": "cubic",
-    "exclude_outside": True,
+    "sizes": [9], "scales": [1e-300], "mode": "cubic", "exclude_outside": True,
 }
 resized(test, [1, 2], [2] * 9, **how)
 test = "Resize.TakesSizesFromATensor"
@@ -244,29 +198,14 @@ resized(test, [0, 8, 16, 24], out, near=1e-13, sizes=[2], **how)
 resized(test, [3] * 4000, [3], near=1e-12, sizes=[1], scales=[1e-300], **how)
 
 # Determinants.
-square = np.zeros((4, 4))
-for test, dtype, diagonal, out in [
-    (
-        "TheProductOfPivotsStaysInTheRange",
-        "float64",
-        [1e300, 1e300, 1e-300, 1e-300],
-        1,
-    ),
-    (
-        "TheProductOfPivotsStaysInTheRange",
-        "float32",
-        [1e-30, 1e-30, 1e-30, 1e30],
-        0,
-    ),
-    (
-        "TheProductOfPivotsStaysInTheRange",
-        "float32",
-        [1e30, 1e30, 1e-30, 1e-30],
-        1,
-    ),
+test = "Determinant.TheProductOfPivotsStaysInTheRange"
+for dtype, diagonal, out in [
+    ("float64", [1e300, 1e300, 1e-300, 1e-300], 1),
+    ("float32", [1e-30, 1e-30, 1e-30, 1e30], 0),
+    ("float32", [1e30, 1e30, 1e-30, 1e-30], 1),
 ]:
     x = np.diag(diagonal).astype(dtype)
-    row(f"Determinant.{test}", "determinant", near=1e-6, X=x, Out=out)
+    row(test, "determinant", near=1e-6, X=x, Out=out)
 for at in range(9):
     for others in 0.0, 1.0:
         x = np.where(np.arange(9) == at, NAN, others).reshape(3, 3)
@@ -275,13 +214,10 @@ for x, grad in [
     ([[1, 2], [2, 4]], [[4, -2], [-2, 1]]),
     ([[0, 0], [0, 3]], [[3, 0], [0, 0]]),
     ([[1, 1, 0], [1, 1, 0], [0, 0, 1]], [[1, -1, 0], [-1, 1, 0], [0, 0, 0]]),
-    ([[0, 0, 0], [0, 5, 0], [0, 0, 0]], [[0] * 3] * 3),
-    ([[0]], [[1]]),
+    ([[0, 0, 0], [0, 5, 0], [0, 0, 0]], [[0] * 3] * 3), ([[0]], [[1]]),
 ]:
-    test, how = (
-        "Determinant.SingularMatricesHaveGradients",
-        {"Out_GRAD": 1, "X_GRAD": grad},
-    )
+    test = "Determinant.SingularMatricesHaveGradients"
+    how = {"Out_GRAD": 1, "X_GRAD": grad}
     row(test, "determinant_grad", "float64", X=x, **how)
 
 # The last of 10,007 roots of unity, a prime: each sum has one term of it.
@@ -289,19 +225,6 @@ x, angle = np.zeros((1, 10007, 1)), 2 * np.pi * np.arange(10007) / 10007
 x[0, -1], out = 1, np.stack([np.cos(angle), np.sin(angle)], -1)[None]
 row("Dft.LongPrimeLengthsKeepTheirDigits", "dft", close=1e-13, X=x, Out=out)
 
-for dtype, n, m, p, near in [
-    ("float32", 1, 1, 1, 1e-5),
-    ("float32", 37, 23, 65, 1e-5),
-    ("float64", 37, 23, 65, 1e-13),
-    ("float64", 5, 70, 3, 1e-13),
-]:
-    test, rng = (
-        "ManhattanDistance.BothVariantsFollowTheFormula",
-        np.random.default_rng(1),
-    )
-    x, y = (rng.uniform(-1, 1, (rows, p)).astype(dtype) for rows in (n, m))
-    out = abs(x[:, None].astype(float) - y.astype(float)).sum(-1).astype(dtype)
-    row(test, "manhattan_distance", near=near, X=x, Y=y, Out=out)
 x, y, out = [[1, 2]], [[0, 3]], [[2]]
 for grad in {"X_GRAD": [[2, -2]]}, {"Y_GRAD": [[-2, 2]]}:
     test = "ManhattanDistanceGrad.OneGradientAlone"

@@ -7,14 +7,7 @@ import numpy as np
 
 INF, NAN = np.inf, np.nan
 INTEGERS = (
-    "int8",
-    "uint8",
-    "int32",
-    "int64",
-    "int16",
-    "uint16",
-    "uint32",
-    "uint64",
+    "int8", "uint8", "int32", "int64", "int16", "uint16", "uint32", "uint64",
 )
 ROWS = []
 
