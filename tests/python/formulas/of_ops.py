@@ -5,7 +5,9 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "operators"))
 import cases.conv  # noqa: E402
-import cases.optimizer  # noqa: E402, F401
+import cases.norm  # noqa: E402
+import cases.optimizer  # noqa: E402
+import cases.ragged  # noqa: E402, F401
 from cases.case import CASES, compute  # noqa: E402
 
 

@@ -1,9 +1,9 @@
-"""Sequence layers against formulas in NumPy, with gradients by differences."""
+"""Sequence layers against the cases of their ops, with gradients by differences."""
 
 import numpy as np
 import pytest
-import ragged_formulas as formulas
 from formulas.differences import gradient_error
+from formulas.of_ops import outputs_of
 
 import sluice as sl
 
@@ -19,6 +19,21 @@ def ragged(name, width=3, dtype="float64", levels=1):
     x = sl.data(name, [None, width], dtype, lod_level=levels)
     x.stop_gradient = not x.dtype.is_floating
     return x
+
+
+def by_case(op, x, inputs=None, **attributes):
+    """What the op's case computes of sequences, or of an array: sequences, if
+    the op keeps the rows or makes offsets."""
+    given = {"X": x} | (inputs or {})
+    ends = []
+    if isinstance(x, list):
+        ends = np.cumsum([0, *map(len, x)])
+        given |= {"X": np.concatenate(x), "Offsets": ends}
+    found = outputs_of(op, given, attributes)
+    out = found["Out"]
+    if "OutOffsets" not in found and len(out) != len(given["X"]):
+        return out
+    return np.split(out, found.get("OutOffsets", ends)[1:-1])
 
 
 def check(exe, out, feed, expected, gradients=()):
@@ -37,31 +52,37 @@ def check(exe, out, feed, expected, gradients=()):
     assert gradient_error(exe, loss, dict(feed), gradients) < 1e-7
 
 
-@pytest.mark.parametrize(
-    "kind", ["sum", "average", "sqrt", "max", "first", "last"]
-)
-def test_pool(exe, rng, kind):
-    x = ragged("x")
-    fed = sequences(rng)
-    out = layers.sequence_pool(x, kind, pad_value=-1.5)
-    assert out.lod_level == 0
-    check(exe, out, {"x": fed}, formulas.pool(fed, kind, -1.5), [x])
+LAYERS = {  # a layer of x, its op and attributes
+    "reverse": (layers.sequence_reverse, "sequence_reverse", {}),
+    "softmax": (layers.sequence_softmax, "sequence_softmax", {}),
+    "reshape": (
+        lambda x: layers.sequence_reshape(x, 1), "sequence_reshape", {"new_dim": 1}
+    ),
+    "first": (
+        layers.sequence_first_step, "sequence_pool",
+        {"pooltype": "FIRST", "pad_value": 0.0},
+    ),
+    "last": (
+        layers.sequence_last_step, "sequence_pool",
+        {"pooltype": "LAST", "pad_value": 0.0},
+    ),
+}  # fmt: skip
+for _kind in ("sum", "average", "sqrt", "max", "first", "last"):
+    LAYERS[f"pool {_kind}"] = (
+        lambda x, kind=_kind: layers.sequence_pool(x, kind, pad_value=-1.5),
+        "sequence_pool",
+        {"pooltype": _kind.upper(), "pad_value": -1.5},
+    )
 
 
-def test_first_and_last_step(exe, rng):
-    x = ragged("x")
-    fed = sequences(rng)
-    outs = [layers.sequence_first_step(x), layers.sequence_last_step(x)]
-    first, last = exe.run(feed={"x": fed}, fetch_list=outs)
-    np.testing.assert_array_equal(first, formulas.pool(fed, "first"))
-    np.testing.assert_array_equal(last, formulas.pool(fed, "last"))
-
-
-def test_softmax(exe, rng):
-    x = ragged("x", 1)
-    fed = sequences(rng, 1)
-    expected = formulas.softmax(fed)
-    check(exe, layers.sequence_softmax(x), {"x": fed}, expected, [x])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_one_input(exe, rng, name):
+    layer, op, attributes = LAYERS[name]
+    x = ragged("x", 1 if name == "softmax" else 3)
+    fed = sequences(rng, x.shape[1])
+    out = layer(x)
+    assert out.lod_level == (op != "sequence_pool")
+    check(exe, out, {"x": fed}, by_case(op, fed, **attributes), [x])
 
 
 @pytest.mark.parametrize(("size", "start"), [(3, None), (2, 0), (4, -3)])
@@ -74,10 +95,9 @@ def test_convolution(exe, rng, size, start):
     exe.run(sl.default_startup_program())
     weight = rng.standard_normal((size * 3, 2))
     sl.global_scope().set("w", weight)
-    expected = formulas.convolve(
-        fed, weight, -(size // 2) if start is None else start, size
-    )
-    check(exe, out, {"x": fed}, expected, [x])
+    start = -(size // 2) if start is None else start
+    windows = by_case("sequence_context", fed, start=start, length=size)
+    check(exe, out, {"x": fed}, [rows @ weight for rows in windows], [x])
 
 
 def test_row_convolution(exe, rng):
@@ -87,14 +107,9 @@ def test_row_convolution(exe, rng):
     exe.run(sl.default_startup_program())
     weight = rng.standard_normal((3, 3))
     sl.global_scope().set("w", weight)
-    check(exe, out, {"x": fed}, formulas.look_ahead(fed, weight), [x])
-
-
-def test_reverse(exe, rng):
-    x = ragged("x")
-    fed = sequences(rng)
-    expected = [rows[::-1] for rows in fed]
-    check(exe, layers.sequence_reverse(x), {"x": fed}, expected, [x])
+    windows = by_case("sequence_context", fed, start=0, length=3)
+    expected = [(rows.reshape(-1, 3, 3) * weight).sum(1) for rows in windows]
+    check(exe, out, {"x": fed}, expected, [x])
 
 
 def test_expand_as(exe, rng):
@@ -142,6 +157,11 @@ def test_expand_by_the_outer_level_as_in_fluids_documentation(exe):
     assert got.recursive_sequence_lengths() == [[2, 2], [2, 2, 2, 2]]
 
 
+def padded_by_case(rows, length, value=0.0):
+    given = {"PadValue": np.array([value])}
+    return by_case("sequence_pad", rows, given, padded_length=length)
+
+
 @pytest.mark.parametrize("maxlen", [None, 5])
 def test_pad_and_unpad(exe, rng, maxlen):
     x = ragged("x")
@@ -152,7 +172,7 @@ def test_pad_and_unpad(exe, rng, maxlen):
     out, length, same = exe.run(
         feed={"x": fed}, fetch_list=[padded.out, padded.length, back]
     )
-    np.testing.assert_array_equal(out, formulas.pad(fed, maxlen or 4, 7.0))
+    np.testing.assert_array_equal(out, padded_by_case(fed, maxlen or 4, 7.0))
     assert length.tolist() == LENGTHS
     np.testing.assert_array_equal(same, np.concatenate(fed))
     assert same.recursive_sequence_lengths() == [LENGTHS]
@@ -186,16 +206,10 @@ def test_enumerate_and_erase(exe, rng):
     x = ragged("x", 1, "int64")
     fed = [rng.integers(0, 5, (length, 1)) for length in LENGTHS]
     out = layers.sequence_enumerate(x, 2, pad_value=9)
-    check(exe, out, {"x": fed}, formulas.enumerate_windows(fed, 2, 9))
+    expected = by_case("sequence_enumerate", fed, win_size=2, pad_value=9)
+    check(exe, out, {"x": fed}, expected)
     expected = [rows[~np.isin(rows[:, 0], [4, 1])] for rows in fed]
     check(exe, layers.sequence_erase(x, [4, 1]), {"x": fed}, expected)
-
-
-def test_reshape(exe, rng):
-    x = ragged("x", 6)
-    fed = sequences(rng, 6, [2, 0, 4, 2])
-    expected = [rows.reshape(-1, 4) for rows in fed]
-    check(exe, layers.sequence_reshape(x, 4), {"x": fed}, expected, [x])
 
 
 def test_scatter(exe, rng):
@@ -251,7 +265,8 @@ def test_images_as_sequences(exe, rng):
     x.stop_gradient = False
     images = rng.standard_normal((2, 3, 5, 4))
     out = layers.im2sequence(x, [3, 2], [2, 1], [1, 0, 2, 1])
-    expected = formulas.image_windows(images, [3, 2], [2, 1], [1, 0, 2, 1])
+    sizes = {"kernels": [3, 2], "strides": [2, 1], "paddings": [1, 0, 2, 1]}
+    expected = by_case("im2sequence", images, **sizes)
     check(exe, out, {"x": images}, expected, [x])
 
 
@@ -271,8 +286,8 @@ def test_crf_of_rows_is_that_of_padded_sequences(exe, rng):
         "label": [rng.integers(0, 4, (n, 1)) for n in LENGTHS],
         "length": np.array(LENGTHS),
     }
-    fed["dense"] = formulas.pad(fed["emission"], 4, 0.0)
-    fed["tags"] = formulas.pad(fed["label"], 4, 0).astype("int64")[..., 0]
+    fed["dense"] = padded_by_case(fed["emission"], 4)
+    fed["tags"] = padded_by_case(fed["label"], 4)[..., 0]
     got = exe.run(feed=fed, fetch_list=[cost, same, path, padded_path])
     np.testing.assert_array_equal(got[0], got[1])
     assert got[0][1] == 0  # of an empty sequence
