@@ -15,7 +15,7 @@ def absolute_sum(x):
     """An `if` on data; the sum of |x|, or x's sum if that is not negative."""
     total = layers.reduce_sum(x)
     return layers.cond(
-        layers.less_than(total, number(0.0)),
+        total < number(0.0),
         lambda: layers.scale(x, -1.0),
         lambda: x,
     )
@@ -34,10 +34,10 @@ def lstm(x, hidden, cell, weights, bias, size, reverse=False):
             )
             for k in range(4)
         )
-        kept = layers.elementwise_mul(layers.sigmoid(f), c)
-        added = layers.elementwise_mul(layers.sigmoid(i), layers.tanh(g))
-        c = layers.elementwise_add(kept, added)
-        h = layers.elementwise_mul(layers.sigmoid(o), layers.tanh(c))
+        kept = layers.sigmoid(f) * c
+        added = layers.sigmoid(i) * layers.tanh(g)
+        c = kept + added
+        h = layers.sigmoid(o) * layers.tanh(c)
         return [h, c], h
 
     return layers.scan(step, [hidden, cell], [x], reverse=reverse)
@@ -47,7 +47,7 @@ def doubled_until(x, limit):
     """x, repeatedly doubled by concatenation while its sum is below `limit`."""
 
     def goes_on(value):
-        return layers.less_than(layers.reduce_sum(value), limit)
+        return layers.reduce_sum(value) < limit
 
     (out,) = layers.while_loop(
         goes_on,

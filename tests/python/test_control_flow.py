@@ -9,20 +9,17 @@ import refusals
 
 import sluice as sl
 from control_flow_networks import absolute_sum, doubled_until, lstm, number
+from formulas.recurrences import lstm_step
 
 layers = sl.layers
 
 
 def numpy_lstm(x, h, c, weights, bias):
-    def sigmoid(value):
-        return 1 / (1 + np.exp(-value))
-
     outputs = []
     for element in x:
         gates = np.concatenate([element, h], 1) @ weights + bias
         i, f, o, g = np.split(gates, 4, 1)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
+        h, c = lstm_step(i, f, o, g, c)
         outputs.append(h)
     return h, c, np.stack(outputs)
 
@@ -40,7 +37,7 @@ def test_a_condition_on_data_chooses_a_branch():
 
 def test_a_list_stays_a_list():
     x = sl.data("x", [2])
-    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    yes = layers.reduce_sum(x) < number(0.0)
     one = layers.cond(yes, lambda: [x], lambda: [layers.relu(x)])
     assert isinstance(one, list)
     assert len(one) == 1
@@ -85,7 +82,7 @@ def test_a_scan_of_no_elements_carries_what_it_got():
     first = sl.data("first", [2])
     (total,), (sums,) = layers.scan(
         lambda carried, elements: (
-            [layers.elementwise_add(carried[0], elements[0])],
+            [carried[0] + elements[0]],
             [elements[0]],
         ),
         [first],
@@ -114,11 +111,11 @@ def test_blocks_in_each_other_read_what_is_around_all_of_them():
     def step(carried, elements):
         (total,) = carried
         chosen = layers.cond(
-            layers.less_than(layers.reduce_sum(elements[0]), number(0.0)),
-            lambda: layers.elementwise_mul(elements[0], scale),
-            lambda: layers.elementwise_add(elements[0], total),
+            layers.reduce_sum(elements[0]) < number(0.0),
+            lambda: elements[0] * scale,
+            lambda: elements[0] + total,
         )
-        return [layers.elementwise_add(total, chosen)], chosen
+        return [total + chosen], chosen
 
     (total,), (rows,) = layers.scan(step, [sl.data("first", [2])], [x])
     fed = np.array([[1, 2], [-3, -4], [5, 6]], "float32")
@@ -176,7 +173,7 @@ def test_memory_is_bounded_over_changing_shapes():
 
 
 def below(value, limit=0.0):
-    return layers.less_than(layers.reduce_sum(value), number(limit))
+    return layers.reduce_sum(value) < number(limit)
 
 
 def int32(x):
@@ -297,7 +294,7 @@ def test_a_condition_is_one_bool(size):
 
 def test_variables_of_a_block_stay_in_it():
     x = sl.data("x", [2])
-    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    yes = layers.reduce_sum(x) < number(0.0)
     kept = []
 
     def inside():
@@ -313,7 +310,7 @@ def test_variables_of_a_block_stay_in_it():
 def test_a_loop_that_never_ends_is_an_error():
     x = sl.data("x", [1])
     (out,) = layers.while_loop(
-        lambda value: layers.less_than(value, number(1.0)),
+        lambda value: value < number(1.0),
         lambda value: [layers.scale(value, 0.5)],
         [x],
         limit=20,
@@ -362,7 +359,7 @@ def test_explain_shows_the_blocks_that_ran():
 def test_checks_reach_into_blocks():
     x = sl.data("x", [None])
     out = layers.cond(
-        layers.less_than(layers.reduce_sum(x), number(0.0)),
+        layers.reduce_sum(x) < number(0.0),
         lambda: layers.log(x),
         lambda: x,
     )
@@ -392,15 +389,12 @@ def test_what_looks_at_single_ops_refuses_blocks_and_tune_leaves_them():
 def test_loops_are_predicted_with_their_trips():
     x, limit = sl.data("x", [64, 64]), sl.data("limit", [1])
     (doubled,) = layers.while_loop(
-        lambda v: layers.less_than(layers.reduce_sum(v), limit),
+        lambda v: layers.reduce_sum(v) < limit,
         lambda v: [layers.scale(v, 2.0)],
         [x],
     )
     last, rows = layers.scan(
-        lambda carried, row: (
-            [layers.elementwise_add(carried[0], row[0])],
-            carried[0],
-        ),
+        lambda carried, row: ([carried[0] + row[0]], carried[0]),
         [sl.data("start", [64])],
         [x],
     )

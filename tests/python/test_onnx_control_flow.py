@@ -32,20 +32,20 @@ def branches_in_branches():
 
     def negative():
         inner = layers.cond(
-            layers.less_than(total, number(-10.0)),
+            total < number(-10.0),
             lambda: layers.scale(x, -2.0),
             lambda: layers.scale(layers.square(x), 3.0),
         )
-        return layers.elementwise_add(inner, x)
+        return inner + x
 
-    out = layers.cond(layers.less_than(total, number(0.0)), negative, lambda: x)
+    out = layers.cond(total < number(0.0), negative, lambda: x)
     values = np.array([[1, 2], [3, 4]], "float32")
     return [out], [{"x": values * factor} for factor in (1, -0.5, -2)]
 
 
 def the_same_variable_twice():
     x = sl.data("x", [2])
-    yes = layers.less_than(layers.reduce_sum(x), number(0.0))
+    yes = layers.reduce_sum(x) < number(0.0)
 
     def twice():
         square = layers.square(x)
@@ -89,20 +89,18 @@ def a_branch_in_a_scan_in_a_while_loop():
 
     def step(carried, elements):
         picked = layers.cond(
-            layers.less_than(layers.reduce_sum(elements[0]), number(0.0)),
-            lambda: layers.elementwise_mul(elements[0], factor),
+            layers.reduce_sum(elements[0]) < number(0.0),
+            lambda: elements[0] * factor,
             lambda: elements[0],
         )
-        return [layers.elementwise_add(carried[0], picked)], picked
+        return [carried[0] + picked], picked
 
     def body(total, rows):
         (total,), (rows,) = layers.scan(step, [total], [rows])
         return [total, rows]
 
     out = layers.while_loop(
-        lambda total, rows: layers.less_than(
-            layers.reduce_sum(total), number(50.0)
-        ),
+        lambda total, rows: layers.reduce_sum(total) < number(50.0),
         body,
         [sl.data("first", [2]), x],
     )
@@ -130,9 +128,9 @@ def loop_program(**more):
     carried = program.data("carried", [2])
     column = program.data("column", [2])
     element = program.data("element", [])
-    following = layers.elementwise_add(carried, column)
-    scaled = layers.elementwise_mul(column, element)
-    goes_on = layers.less_than(layers.reduce_sum(following), number(30.0))
+    following = carried + column
+    scaled = column * element
+    goes_on = layers.reduce_sum(following) < number(30.0)
     program._end_block()
     made = program.append_op(
         "loop",
@@ -236,7 +234,7 @@ def test_blocks_come_back_from_onnx_and_give_the_same(network, by):
 def test_ops_of_all_blocks_that_onnx_lacks_are_in_one_list():
     x = sl.data("x", [2])
     angle = layers.atan2(x, x)
-    yes = layers.less_than(layers.reduce_sum(angle), number(0.0))
+    yes = layers.reduce_sum(angle) < number(0.0)
     out = layers.cond(
         yes,
         lambda: layers.atan2(angle, x, name="inner"),

@@ -59,6 +59,11 @@ class Model:
         assert run[0] == before
         return grads
 
+    def check_scan(self, step, first, sequences, **options):
+        """The same for all last states and outputs of a scan."""
+        last, outputs = layers.scan(step, first, sequences, **options)
+        return self.check(total(*last, *outputs))
+
     def scope(self, values):
         scope = sl.Scope()
         for name, value in values.items():

@@ -27,7 +27,7 @@ def cell(model, inputs=3, size=2):
     b = model.parameter("b", size)
 
     def step(x, h):
-        both = layers.elementwise_add(layers.matmul(x, w), layers.matmul(h, u))
+        both = layers.matmul(x, w) + layers.matmul(h, u)
         return layers.tanh(layers.bias_add(both, b))
 
     return step
@@ -51,7 +51,7 @@ def test_a_recurrent_layer(model, way):
         return [h], [h]
 
     (last,), (outputs,) = layers.scan(run, [h0], [x], **way)
-    loss = total(last, layers.elementwise_mul(outputs, weight))
+    loss = total(last, outputs * weight)
     assert set(model.check(loss)) == {"w", "u", "b", "x", "h0"}
 
 
@@ -72,8 +72,7 @@ def test_gradients_of_weights_are_products_after_the_loop(model, way, layer):
         h = layers.tanh(product(elements[0], w) + product(carried[0], u))
         return [h], []
 
-    (last,), _ = layers.scan(step, [h0], [x], **way)
-    model.check(total(last))
+    model.check_scan(step, [h0], [x], **way)
     # Slices of a sequence that is read from its end are in another order.
     after = 0 if way["recompute"] else 1 if way["reverse"] else 2
     assert types_of_ops(0).count(layer + "_grad_y") == after
@@ -92,8 +91,7 @@ def test_a_loop_keeps_no_value_of_which_only_the_shape_is_read(model, batch):
         h = step(elements[0], carried[0])
         return [h], []
 
-    (last,), _ = layers.scan(run, [model.parameter("h0", 4, 2)], [x])
-    model.check(total(last))
+    model.check_scan(run, [model.parameter("h0", 4, 2)], [x])
     text = sl.default_main_program().to_string(all=True)
     saved = set(re.findall(r"[\w.]+(?=@SAVED)", text))
     # Not the two products, nor their sum and the sum with the bias.
@@ -111,8 +109,7 @@ def test_a_loop_keeps_the_shape_of_what_cannot_be_repeated(model):
         return [carried[0] * right + left + (kept + w)], []
 
     h0 = model.parameter("h0", 2, 2)
-    (last,), _ = layers.scan(step, [h0], [x])
-    model.check(total(last))
+    model.check_scan(step, [h0], [x])
 
 
 def test_a_weight_that_is_used_twice_is_summed_in_the_loop(model):
@@ -138,8 +135,7 @@ def test_products_with_less_than_a_matrix_stay_in_the_loop(model):
     def step(carried, elements):
         return [layers.tanh(layers.matmul(carried[0], w) + elements[0])], []
 
-    (last,), _ = layers.scan(step, [h0], [x])
-    model.check(total(last))
+    model.check_scan(step, [h0], [x])
     assert "matmul_grad_y" in types_of_ops(2)
 
 
@@ -150,8 +146,8 @@ def test_the_square_of_the_state(model, recompute):
 
     def step(carried, elements):
         (h,) = carried
-        squared = layers.elementwise_mul(h, h)
-        return [layers.elementwise_add(squared, elements[0])], []
+        squared = h * h
+        return [squared + elements[0]], []
 
     (last,), _ = layers.scan(step, [h0], [x], recompute=recompute)
     model.check(total(layers.tanh(last)))
@@ -201,11 +197,11 @@ def test_a_parameter_that_is_only_the_first_state(model):
     first = layers.matmul(model.constant(4, 2), w)
 
     def step(carried, elements):
-        h = layers.sigmoid(layers.elementwise_add(carried[0], elements[0]))
+        h = layers.sigmoid(carried[0] + elements[0])
         return [h], []
 
-    (last,), _ = layers.scan(step, [first], [model.constant(3, 4, 3)])
-    assert np.abs(model.check(total(last))["w"]).min() > 0
+    grads = model.check_scan(step, [first], [model.constant(3, 4, 3)])
+    assert np.abs(grads["w"]).min() > 0
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -236,8 +232,8 @@ def test_what_is_stacked_need_not_come_last(model, ragged):
     w = model.parameter("w", 3)
 
     def step(carried, elements):
-        scaled = layers.elementwise_mul(elements[0], w)
-        h = layers.tanh(layers.elementwise_add(scaled, carried[0]))
+        scaled = elements[0] * w
+        h = layers.tanh(scaled + carried[0])
         return [h], [scaled]
 
     if ragged:
@@ -279,8 +275,8 @@ def test_states_that_change_places(model):
 
     def step(carried, elements):
         a, b = carried
-        product = layers.elementwise_mul(a, b)
-        return [b, layers.elementwise_add(product, elements[0])], [a]
+        product = a * b
+        return [b, product + elements[0]], [a]
 
     last, (stacked,) = layers.scan(step, [a, b], [model.constant(4, 2)])
     model.check(total(*last, stacked))
@@ -291,8 +287,8 @@ def test_states_that_are_passed_on_or_replaced(model):
 
     def step(carried, elements):
         kept, replaced, counted = carried
-        out = layers.elementwise_mul(kept, elements[0])
-        more = layers.elementwise_add(counted, replaced)
+        out = kept * elements[0]
+        more = counted + replaced
         return [kept, w, more], [out, w, elements[0], kept]
 
     zero = layers.fill_constant(shape=[2], value=0.0, dtype="float64")
@@ -305,10 +301,7 @@ def test_what_has_no_path_has_no_gradient(model):
     a, b = model.parameter("a", 2), model.parameter("b", 2)
 
     def step(carried, elements):
-        return [
-            layers.elementwise_mul(carried[0], elements[0]),
-            layers.elementwise_add(carried[1], elements[0]),
-        ], []
+        return [carried[0] * elements[0], carried[1] + elements[0]], []
 
     last, _ = layers.scan(step, [a, b], [model.constant(3, 2)])
     assert set(model.check(total(last[0]))) == {"a"}
@@ -323,14 +316,11 @@ def test_a_loop_until_a_condition_fails(model, start, recompute):
     model.values["a"][:] = start
 
     def body(value, count):
-        grown = layers.elementwise_mul(value, layers.tanh(w))
-        return [
-            layers.elementwise_add(grown, value),
-            layers.elementwise_add(count, number(1.0)),
-        ]
+        grown = value * layers.tanh(w)
+        return [grown + value, count + number(1.0)]
 
     value, count = layers.while_loop(
-        lambda value, count: layers.less_than(value, number(20.0)),
+        lambda value, count: value < number(20.0),
         body, [a, number(0.0)], max_trips=12, recompute=recompute,
     )
     model.check(total(value))
@@ -340,7 +330,7 @@ def test_a_loop_until_a_condition_fails(model, start, recompute):
 def test_more_iterations_than_max_trips_are_an_error(model):
     a = model.parameter("a", 1)
     (value,) = layers.while_loop(
-        lambda value: layers.less_than(value, number(1e9)),
+        lambda value: value < number(1e9),
         lambda value: [layers.exp(value)], [a], max_trips=2,
     )
     with pytest.raises(sl.SluiceError, match="max_trips = 2"):
@@ -350,7 +340,7 @@ def test_more_iterations_than_max_trips_are_an_error(model):
 def test_a_loop_without_a_bound_has_no_gradient(model):
     a = model.parameter("a", 1)
     (value,) = layers.while_loop(
-        lambda value: layers.less_than(value, number(1e9)),
+        lambda value: value < number(1e9),
         lambda value: [layers.exp(value)], [a],
     )
     with pytest.raises(sl.InvalidArgumentError, match="give .* max_trips"):
@@ -360,16 +350,16 @@ def test_a_loop_without_a_bound_has_no_gradient(model):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_condition(model, sign):
     a, b, c = (model.parameter(name, 3) for name in "abc")
-    x = layers.scale(layers.elementwise_mul(a, a), sign)
+    x = layers.scale(a * a, sign)
 
     def then():
-        product = layers.elementwise_mul(a, b)
-        return [layers.elementwise_mul(product, layers.exp(product)), a]
+        product = a * b
+        return [product * layers.exp(product), a]
 
     def otherwise():
-        return [c, layers.elementwise_mul(layers.tanh(c), x)]
+        return [c, layers.tanh(c) * x]
 
-    condition = layers.less_than(layers.reduce_sum(x), number(0.0))
+    condition = layers.reduce_sum(x) < number(0.0)
     grads = model.check(total(*layers.cond(condition, then, otherwise)))
     assert set(grads) == {"a", "b", "c"}
     unused = "c" if sign < 0 else "b"
@@ -382,23 +372,16 @@ def test_a_scan_in_a_scan(model, recompute):
     x = model.parameter("x", 3, 4, 2)
 
     def inner(carried, elements):
-        h = layers.tanh(
-            layers.elementwise_add(
-                layers.elementwise_mul(carried[0], w), elements[0]
-            )
-        )
-        return [h], [layers.elementwise_mul(h, carried[0])]
+        h = layers.tanh(carried[0] * w + elements[0])
+        return [h], [h * carried[0]]
 
     def outer(carried, elements):
         (h,), (products,) = layers.scan(
             inner, carried, elements, recompute=recompute
         )
-        return [layers.elementwise_mul(h, w)], [products]
+        return [h * w], [products]
 
-    (last,), (all_products,) = layers.scan(
-        outer, [model.parameter("h0", 2)], [x]
-    )
-    model.check(total(last, all_products))
+    model.check_scan(outer, [model.parameter("h0", 2)], [x])
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -409,25 +392,20 @@ def test_a_condition_and_a_loop_in_a_scan(model, recompute):
     def step(carried, elements):
         (h,) = carried
         (grown,) = layers.while_loop(
-            lambda value: layers.less_than(value, number(0.8)),
-            lambda value: [
-                layers.elementwise_add(
-                    value, layers.exp(layers.elementwise_mul(value, v))
-                )
-            ],
+            lambda value: value < number(0.8),
+            lambda value: [value + layers.exp(value * v)],
             [h], max_trips=6,
         )
         chosen = layers.cond(
-            layers.less_than(elements[0], number(0.0)),
-            lambda: layers.elementwise_mul(grown, w),
-            lambda: layers.tanh(layers.elementwise_mul(h, grown)),
+            elements[0] < number(0.0),
+            lambda: grown * w,
+            lambda: layers.tanh(h * grown),
         )
         return [chosen], [grown]
 
-    (last,), (grown,) = layers.scan(
-        step, [model.parameter("h0", 1)], [x], recompute=recompute
-    )
-    assert set(model.check(total(last, grown))) == {"w", "v", "h0"}
+    h0 = model.parameter("h0", 1)
+    grads = model.check_scan(step, [h0], [x], recompute=recompute)
+    assert set(grads) == {"w", "v", "h0"}
 
 
 def test_a_scan_in_a_condition(model):
@@ -441,7 +419,7 @@ def test_a_scan_in_a_condition(model):
         )
         return last
 
-    condition = layers.less_than(number(0.0), number(1.0))
+    condition = number(0.0) < number(1.0)
     model.check(total(layers.cond(condition, then, lambda: h0)))
 
 
@@ -458,8 +436,8 @@ def test_dropout_in_a_scan_uses_the_numbers_of_the_forward_pass(model):
     w = model.parameter("w", 3)
 
     def step(carried, elements):
-        kept = layers.dropout(layers.elementwise_mul(carried[0], w), 0.5)
-        return [layers.elementwise_add(kept, elements[0])], [kept]
+        kept = layers.dropout(carried[0] * w, 0.5)
+        return [kept + elements[0]], [kept]
 
     one = layers.fill_constant(shape=[3], value=1.0, dtype="float64")
     _, (kept,) = layers.scan(step, [one], [model.constant(5, 3)])
@@ -473,7 +451,7 @@ def test_dropout_in_a_scan_uses_the_numbers_of_the_forward_pass(model):
 def test_a_block_that_is_computed_again_draws_no_numbers(model):
     w = model.parameter("w", 3)
     out = layers.cond(
-        layers.less_than(number(0.0), number(1.0)),
+        number(0.0) < number(1.0),
         lambda: layers.dropout(w, 0.5), lambda: w,
     )
     with pytest.raises(sl.UnimplementedError, match="random ops"):
@@ -484,7 +462,7 @@ def test_an_op_without_gradient_in_a_block_is_named(model):
     w = model.parameter("w", 3)
 
     def step(carried, elements):
-        product = layers.elementwise_mul(carried[0], elements[0])
+        product = carried[0] * elements[0]
         return [layers.quantize_and_dequantize(product, min=-1.0, max=1.0)], []
 
     (last,), _ = layers.scan(step, [w], [model.constant(5, 3)])
@@ -496,11 +474,10 @@ def test_an_empty_sequence_has_gradients_of_zero(model):
     step = cell(model)
     x = sl.data("x", [None, 2, 3], "float64")
     model.feed["x"] = np.zeros((0, 2, 3))
-    (last,), _ = layers.scan(
+    grads = model.check_scan(
         lambda carried, elements: ([step(elements[0], carried[0])], []),
         [model.parameter("h0", 2, 2)], [x],
     )
-    grads = model.check(total(last))
     assert not grads["w"].any() and grads["h0"].any()
 
 
@@ -535,13 +512,7 @@ def test_a_cell_learns_to_remember_the_first_symbol(trainable):
     u.stop_gradient = not trainable
 
     def step(carried, elements):
-        return [
-            layers.tanh(
-                layers.elementwise_add(
-                    elements[0], layers.matmul(carried[0], u)
-                )
-            )
-        ], []
+        return [layers.tanh(elements[0] + layers.matmul(carried[0], u))], []
 
     zero = layers.fill_constant(shape=[32, 16], value=0.0, dtype="float32")
     (last,), _ = layers.scan(step, [zero], [inputs])

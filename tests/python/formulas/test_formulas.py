@@ -9,15 +9,7 @@ import math
 import numpy as np
 import pytest
 from far_numbers import (
-    DTYPES,
-    LONG,
-    check,
-    few_numbers,
-    grid,
-    is_normal,
-    long,
-    numbers,
-    results,
+    DTYPES, LONG, check, few_numbers, grid, is_normal, long, numbers, results,
 )
 
 from sluice.layers import ops

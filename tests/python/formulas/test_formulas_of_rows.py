@@ -10,14 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from far_numbers import (
-    DTYPES,
-    LONG,
-    check,
-    few_numbers,
-    grid,
-    is_normal,
-    long,
-    results,
+    DTYPES, LONG, check, few_numbers, grid, is_normal, long, results,
 )
 
 INF = np.inf

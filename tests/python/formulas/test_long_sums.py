@@ -99,46 +99,37 @@ def test_reductions(op, terms):
         expect(op, {"X": columns}, {"Out": total}, terms, {"dim": [0]})
 
 
-@pytest.mark.parametrize("op", ["gather_grad", "lookup_table_grad", "scatter_nd", "merge_rows",
-                                "rows_to_dense", "scatter_elements", "sgd"])  # fmt: skip
+IDS = np.ones(1_000_007, "int64")  # row 1 a million times, row 2 some times
+IDS[::200_000] = 2
+UPDATES = like((len(IDS), 2))
+SUMS = np.array([UPDATES[IDS == i].astype("float64").sum(0) for i in (1, 2)])
+ZEROS = np.zeros((3, 2), "float32")
+ROWS = {"X": UPDATES, "Rows": IDS}
+ADD = {"reduction": "add"}
+# op: inputs, attributes, the output, and the factor of the sums; the table has
+# row 0, which no id names.
+REPEATED = {
+    "gather_grad": ({"X": ZEROS, "Index": IDS, "Out@GRAD": UPDATES}, {"axis": 0}, "X@GRAD", 1),
+    "lookup_table_grad": ({"W": ZEROS, "Ids": IDS[:, None], "Out@GRAD": UPDATES}, {}, "W@GRAD", 1),
+    "scatter_nd": ({"X": ZEROS, "Index": IDS[:, None], "Updates": UPDATES}, ADD, "Out", 1),
+    "scatter_elements": (
+        {"X": ZEROS, "Index": np.stack([IDS, IDS], 1), "Updates": UPDATES}, ADD, "Out", 1),
+    "merge_rows": (ROWS, {}, "Out", 1),
+    "rows_to_dense": (ROWS | {"Like": ZEROS}, {}, "Out", 1),
+    "sgd": (
+        {"Param": ZEROS, "Grad": UPDATES, "LearningRate": np.ones(1, "f4"), "Rows": IDS},
+        {}, "ParamOut", -1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", REPEATED)
 def test_rows_that_repeat(op):
-    """Row 1 a million times, row 2 some times more, row 0 never."""
-    terms = 1_000_000
-    ids = np.ones(terms + 7, "int64")
-    ids[::200_000] = 2
-    x = like((len(ids), 2))
-    sums = np.array([x[ids == i].astype("float64").sum(0) for i in (1, 2)])
-    table = np.zeros((3, 2), "float32")
-    whole = np.concatenate([np.ones((1, 2)), sums + 1])  # of 1 in each row
-    one = np.ones((3, 2), "float32")
-
-    def check(inputs, output, rows, attrs=None):
-        for kernel, outputs in results(op, inputs, attrs, (output,)):
-            got = np.asarray(outputs[output], "float64")[rows]
-            want = whole[1:] - (0 if inputs.get("X") is one else 1)
-            error = np.max(np.abs(got / want - 1))
-            assert error < bound(terms), f"{kernel}: {error:.2g}"
-
-    last = slice(1, 3)
-    if op == "gather_grad":
-        check({"X": table, "Index": ids, "Out@GRAD": x}, "X@GRAD", last, {"axis": 0})
-    elif op == "lookup_table_grad":
-        check({"W": table, "Ids": ids[:, None], "Out@GRAD": x}, "W@GRAD", last)
-    elif op == "scatter_nd":
-        check({"X": one, "Index": ids[:, None], "Updates": x}, "Out", last, {"reduction": "add"})
-    elif op == "scatter_elements":
-        index = np.stack([ids, ids], 1)
-        check({"X": one, "Index": index, "Updates": x}, "Out", last, {"reduction": "add"})
-    elif op == "merge_rows":
-        check({"X": x, "Rows": ids}, "Out", slice(0, 2))
-    elif op == "rows_to_dense":
-        check({"X": x, "Rows": ids, "Like": table}, "Out", last)
-    else:
-        rate = np.array([1.0], "float32")
-        for kernel, outputs in results(op, {"Param": -table, "Grad": x, "LearningRate": rate,
-                                            "Rows": ids}, None, ("ParamOut",)):  # fmt: skip
-            error = np.max(np.abs(np.asarray(outputs["ParamOut"], "float64")[last] / -sums - 1))
-            assert error < bound(terms), f"{kernel}: {error:.2g}"
+    inputs, attrs, output, factor = REPEATED[op]
+    rows = slice(0, 2) if op == "merge_rows" else slice(1, 3)
+    for kernel, outputs in results(op, inputs, attrs, (output,)):
+        got = np.asarray(outputs[output], "float64")[rows]
+        error = np.max(np.abs(got / (factor * SUMS) - 1))
+        assert error < bound(len(IDS)), f"{kernel}: {error:.2g}"
 
 
 N = 1_000_000

@@ -83,22 +83,30 @@ def normal(x, axes, epsilon=1e-5):
     return (x - mean) / np.sqrt(variance + epsilon)
 
 
-def by_channel(x, scale, bias, axis=1):
-    size = [1] * x.ndim
-    size[axis] = -1
-    return x * scale.reshape(size) + bias.reshape(size)
+EPSILON = 0.25  # of the ops' cases
+
+
+def by_case(op, layout="NCHW", **attributes):
+    """The formula of the op's case, of X, scale and bias."""
+
+    def formula(x, scale, bias):
+        given = {"X": x if layout == "NCHW" else np.moveaxis(x, -1, 1)}
+        given |= {"Scale": scale, "Bias": bias}
+        if op == "batch_norm":
+            attributes["data_format"] = "NCHW"
+            given |= {"Mean": 0 * bias, "Variance": 1 + 0 * bias}
+        y = outputs_of(op, given, attributes)["Y"]
+        return y if layout == "NCHW" else np.moveaxis(y, 1, -1)
+
+    return formula
 
 
 @pytest.mark.parametrize("axis", [1, 2, -1])
 def test_layer_norm(exe, rng, axis):
-    def formula(x, scale, bias):
-        axes = tuple(range(axis % 3, 3))
-        row = x.shape[axis:]
-        return normal(x, axes, 1e-3) * scale.reshape(row) + bias.reshape(row)
-
     def build(x):
-        return L.layer_norm(x, begin_norm_axis=axis, epsilon=1e-3)
+        return L.layer_norm(x, begin_norm_axis=axis, epsilon=EPSILON)
 
+    formula = by_case("layer_norm", begin_norm_axis=axis)
     check(exe, rng, build, formula, x=(4, 3, 5))
     size = math.prod((4, 3, 5)[axis:])
     assert shapes() == {"layer_norm_0.w_0": [size], "layer_norm_0.b_0": [size]}
@@ -119,27 +127,25 @@ def test_layer_norm_without_scale_or_shift(exe, rng):
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("places", [(), (5,), (3, 2), (2, 3, 2)])
-def test_group_norm(exe, rng, places, layout):
-    def formula(x, scale, bias):
-        first = x if layout == "NCHW" else np.moveaxis(x, -1, 1)
-        groups = first.reshape(len(x), 2, -1)
-        y = by_channel(normal(groups, 2).reshape(first.shape), scale, bias)
-        return y if layout == "NCHW" else np.moveaxis(y, 1, -1)
-
+@pytest.mark.parametrize(
+    "op, attributes", [("group_norm", {"groups": 2}), ("batch_norm", {})]
+)
+def test_norms_of_any_rank(exe, rng, op, attributes, places, layout):
     def build(x):
-        return L.group_norm(x, 2, data_layout=layout)
+        norm = getattr(L, op)
+        return norm(x, epsilon=EPSILON, data_layout=layout, **attributes)
 
-    size = (3, 6, *places) if layout == "NCHW" else (3, *places, 6)
-    check(exe, rng, build, formula, x=size)
-    assert shapes() == {"group_norm_0.w_0": [6], "group_norm_0.b_0": [6]}
+    size = (7, 6, *places) if layout == "NCHW" else (7, *places, 6)
+    check(exe, rng, build, by_case(op, layout, **attributes), x=size)
+    assert shapes() == {f"{op}_0.w_0": [6], f"{op}_0.b_0": [6]}
 
 
 @pytest.mark.parametrize("places", [(5,), (3, 2), (2, 3, 2)])
 def test_instance_norm(exe, rng, places):
-    def formula(x, scale, bias):
-        return by_channel(normal(x, tuple(range(2, x.ndim))), scale, bias)
+    def build(x):
+        return L.instance_norm(x, EPSILON)
 
-    check(exe, rng, L.instance_norm, formula, x=(3, 4, *places))
+    check(exe, rng, build, by_case("instance_norm"), x=(3, 4, *places))
     assert shapes() == {"instance_norm_0.w_0": [4], "instance_norm_0.b_0": [4]}
 
 
@@ -152,23 +158,6 @@ def test_norms_leave_out_parameters(exe):
     L.group_norm(x, 1, param_attr="shared", bias_attr=False)
     L.group_norm(x, 4, param_attr="shared", bias_attr=False)
     assert shapes() == {"shared": [4]}
-
-
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-@pytest.mark.parametrize("places", [(), (5,), (3, 2), (2, 3, 2)])
-def test_batch_norm_of_any_rank(exe, rng, places, layout):
-    axis = 1 if layout == "NCHW" else -1
-
-    def formula(x, scale, bias):
-        axes = tuple(set(range(x.ndim)) - {axis % x.ndim})
-        return by_channel(normal(x, axes), scale, bias, axis)
-
-    def build(x):
-        return L.batch_norm(x, data_layout=layout)
-
-    size = (7, 4, *places) if layout == "NCHW" else (7, *places, 4)
-    check(exe, rng, build, formula, x=size)
-    assert shapes() == {"batch_norm_0.w_0": [4], "batch_norm_0.b_0": [4]}
 
 
 def test_batch_norm_keeps_averages_under_given_names(exe, rng):
@@ -196,23 +185,22 @@ def test_batch_norm_trains_with_averages_that_stay(exe, rng):
 
 
 @pytest.mark.parametrize(
-    "mode, size",
-    [("all", [1]), ("channel", [1, 3, 1, 1]), ("element", [3, 2, 5])],
+    "mode, places, size",
+    [
+        ("all", (2, 5), [1]),
+        ("element", (2, 5), [3, 2, 5]),
+        ("channel", (), [1, 3]),
+        ("channel", (5,), [1, 3, 1]),
+        ("channel", (2, 5), [1, 3, 1, 1]),
+        ("channel", (2, 3, 2), [1, 3, 1, 1, 1]),
+    ],
 )
-def test_prelu(exe, rng, mode, size):
+def test_prelu(exe, rng, mode, places, size):
     def formula(x, slope):
         return np.where(x < 0, x * slope, x)
 
-    check(exe, rng, lambda x: L.prelu(x, mode), formula, x=(4, 3, 2, 5))
+    check(exe, rng, lambda x: L.prelu(x, mode), formula, x=(4, 3, *places))
     assert shapes() == {"prelu_0.w_0": size}
-
-
-@pytest.mark.parametrize("places", [(), (5,), (2, 3, 2)])
-def test_prelu_by_channel_of_any_rank(exe, rng, places):
-    def formula(x, slope):
-        return np.where(x < 0, x * slope.reshape(3, *[1] * len(places)), x)
-
-    check(exe, rng, lambda x: L.prelu(x, "channel"), formula, x=(4, 3, *places))
 
 
 def test_prelu_begins_with_a_quarter(exe):
@@ -330,11 +318,7 @@ def test_fc_adds_the_products_of_a_list(exe, rng):
         return x.reshape(5, 6) @ first + y @ second + bias
 
     check(exe, rng, lambda x, y: L.fc([x, y], 4), formula, x=(5, 3, 2), y=(5, 2))
-    assert shapes() == {
-        "fc_0.w_0": [6, 4],
-        "fc_0.w_1": [2, 4],
-        "fc_0.b_0": [4],
-    }
+    assert shapes() == {"fc_0.w_0": [6, 4], "fc_0.w_1": [2, 4], "fc_0.b_0": [4]}
 
 
 def test_fc_keeps_all_dims_but_the_last(exe, rng):

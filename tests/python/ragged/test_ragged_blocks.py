@@ -84,7 +84,7 @@ def test_a_loop_carries_ragged_rows(exe):
     x = sl.data("x", [None, 1], lod_level=1)
     limit = layers.fill_constant(shape=[], value=100.0)
     (grown,) = layers.while_loop(
-        lambda v: layers.less_than(layers.reduce_sum(v), limit),
+        lambda v: layers.reduce_sum(v) < limit,
         lambda v: [layers.scale(v, scale=2.0)],
         [x],
     )
@@ -99,21 +99,17 @@ def test_a_loop_changes_the_offsets_that_it_carries(exe):
     x = ids()
     zero = layers.fill_constant(shape=[], dtype="int64", value=0)
 
+    def lengths_of(rows):
+        return layers.sequence_pool(layers.ones_like(rows), "sum")
+
     def rest(rows, offsets):
         """Each sequence without its first row."""
         one = layers.fill_constant(shape=[2, 1], dtype="int64", value=1)
-        lengths = layers.sequence_pool(layers.ones_like(rows), "sum")
-        cut = layers.sequence_slice(rows, one, lengths - one)
+        cut = layers.sequence_slice(rows, one, lengths_of(rows) - one)
         return [cut, cut.offsets]
 
     rows, offsets = layers.while_loop(
-        lambda rows, offsets: layers.greater_than(
-            layers.reduce_min(
-                layers.sequence_pool(layers.ones_like(rows), "sum"),
-                reduce_all=True,
-            ),
-            zero,
-        ),
+        lambda rows, offsets: layers.reduce_min(lengths_of(rows)) > zero,
         rest,
         [x, x.offsets],
     )
@@ -130,8 +126,9 @@ test_what_would_lose_offsets_is_refused = refusals.rows(
         (lambda x: layers.cond(flag(), lambda: layers.sequence_erase(x, [1]),
              lambda: x),
          "or these as further outputs of both blocks"),
-        (lambda x: layers.while_loop(lambda v: layers.less_than(layers.reduce_sum(v),
-             layers.reduce_max(v)), lambda v: [layers.sequence_erase(v, [1])], [x]),
+        (lambda x: layers.while_loop(
+             lambda v: layers.reduce_sum(v) < layers.reduce_max(v),
+             lambda v: [layers.sequence_erase(v, [1])], [x]),
          "begins with offsets x@LOD, ", " unless the offsets are carried on"),
         (lambda x: layers.scan(lambda c, e: (c, e),
              [layers.fill_constant(shape=[1], value=0.0)], [x]),
