@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from stepping import CASES, GRADS, RATE, START, STEPS
+from stepping import GRADS, RATE, START, STEPS
 
 try:
     import torch
@@ -17,6 +17,28 @@ except ImportError:
     torch = None
 
 FILE = Path(__file__).with_suffix(".json")
+# A class of torch.optim and its arguments, by the names of CASES.
+OPTIMIZERS = {
+    "sgd": ("SGD", {}),
+    "momentum": ("SGD", {"momentum": 0.9}),
+    "nesterov": ("SGD", {"momentum": 0.9, "nesterov": True}),
+    "adam": ("Adam", {"betas": (0.9, 0.99)}),
+    "adamw": ("AdamW", {"betas": (0.9, 0.99), "weight_decay": 0.1}),
+    "adamax of PyTorch": ("Adamax", {"betas": (0.9, 0.99), "eps": 1e-2}),
+    "adagrad": ("Adagrad", {"eps": 1e-6}),
+    "adagrad from 0.25": (
+        "Adagrad", {"eps": 1e-6, "initial_accumulator_value": 0.25},
+    ),
+    "decayed_adagrad": ("RMSprop", {"alpha": 0.95, "eps": 1e-6}),
+    "adadelta": ("Adadelta", {"rho": 0.95}),
+    "rmsprop of PyTorch": (
+        "RMSprop",
+        {"alpha": 0.95, "eps": 1e-2, "momentum": 0.5, "centered": True},
+    ),
+    "rmsprop not centered": (
+        "RMSprop", {"alpha": 0.95, "eps": 1e-2, "momentum": 0.5},
+    ),
+}
 # A schedule of torch.optim.lr_scheduler and its arguments.
 SCHEDULES = {
     "exponential staircase": ("StepLR", {"step_size": 7, "gamma": 0.9}),
@@ -55,9 +77,8 @@ def rates_of(name, arguments):
 
 def computed():
     """Lists of numbers by the names of optimizers and schedules."""
-    cases = {name: case[2] for name, case in CASES.items() if case[2]}
     return {
-        "steps": {name: steps_of(*case) for name, case in cases.items()},
+        "steps": {name: steps_of(*case) for name, case in OPTIMIZERS.items()},
         "rates": {name: rates_of(*case) for name, case in SCHEDULES.items()},
     }
 

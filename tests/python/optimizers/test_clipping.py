@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from of_pytorch import torch
 from stepping import (
-    GRADS,
-    RATE,
-    START,
-    by_formula,
-    loss_of,
-    momentum,
-    opt,
-    ours,
-    parameter,
+    GRADS, RATE, START, by_formula, loss_of, momentum, opt, ours, parameter,
     value,
 )
 
@@ -133,10 +125,7 @@ def test_clipping_keeps_nan_and_says_where(exe):
             sl.clip.GradientClipByValue(1.0),
             [[nan, 1.0], [1.0, 1.0], [1.0, 1.0]],
         ),
-        (
-            sl.clip.GradientClipByNorm(1.0),
-            [[nan, nan], [0.6, 0.8], [nan, 0.0]],
-        ),
+        (sl.clip.GradientClipByNorm(1.0), [[nan, nan], [0.6, 0.8], [nan, 0.0]]),
         (sl.clip.GradientClipByGlobalNorm(1.0), [[nan, nan]] * 3),
     ):
         with (

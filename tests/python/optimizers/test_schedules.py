@@ -5,16 +5,7 @@ import of_pytorch
 import pytest
 from schedules import SCHEDULES
 from stepping import (
-    GRADS,
-    START,
-    STEPS,
-    by_formula,
-    loss_of,
-    opt,
-    parameter,
-    sgd,
-    train,
-    value,
+    GRADS, START, STEPS, by_formula, loss_of, opt, parameter, sgd, train, value,
 )
 
 import sluice as sl

@@ -116,11 +116,11 @@ NAMES = {"sgd": "SGD", "momentum": "Momentum", "nesterov": "Momentum",
 OPTIMIZERS = [
     steps(NAMES.get(key.split(" ")[0], key.split(" ")[0].title().replace("_A", "A")),
           make, formula, 1e-3 if "ftrl" in key else 2e-5)
-    for key, (make, formula, _) in CASES.items()
+    for key, (make, formula) in CASES.items()
     if not key.startswith(("lamb", "rmsprop"))
 ] + [
     steps("Lamb" if key[0] == "l" else "RMSProp", make, formula, 2e-4)
-    for key, (make, formula, _) in CASES.items()
+    for key, (make, formula) in CASES.items()
     if key in ("lamb", "lamb of Fluid", "rmsprop of Fluid, not centered")
 ]  # fmt: skip
 OPTIMIZERS += [adam(0.9, 0.999), adam(0.9999, 0.99999), adam(0.9, 0.9999999)]
