@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 import sluice as sl
-from ranks import needs_mpi, start
+from ranks import finished, needs_mpi, start
 
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 13])
 def test_every_collective(ranks):
-    run = start(ranks, "collectives.py")
-    assert run.returncode == 0, run.stderr
+    run = finished(ranks, "collectives.py")
     for rank in range(ranks):
         assert f"rank {rank} of {ranks}: ok" in run.stdout
 
@@ -56,8 +55,7 @@ def test_ranks_on_the_hosts_of_a_hostfile(tmp_path):
     }
     options = [word for name, value in settings.items()
                for word in ("--mca", name, str(value))]
-    run = start(2, "collectives.py", mpirun=["--hostfile", str(hosts), *options])
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "collectives.py", mpirun=["--hostfile", str(hosts), *options])
     assert run.stdout.count("of 2, alone on its host: ok") == 2
 
 
@@ -77,8 +75,7 @@ needs_cuda = pytest.mark.skipif(not has_cuda(), reason="no CUDA device")
 @needs_cuda
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_every_collective_of_devices(ranks):
-    run = start(ranks, "collectives.py", "cuda")
-    assert run.returncode == 0, run.stderr
+    run = finished(ranks, "collectives.py", "cuda")
     for rank in range(ranks):
         assert f"rank {rank} of {ranks}: ok" in run.stdout
 
@@ -107,8 +104,7 @@ def test_devices_do_not_wait_for_a_rank_that_fails(what, message):
 def test_losses_are_those_of_one_process(how):
     losses = {}
     for ranks in [1, 2, 4]:
-        run = start(ranks, "training.py", "50", how)
-        assert run.returncode == 0, run.stderr
+        run = finished(ranks, "training.py", "50", how)
         losses[ranks] = json.loads(run.stdout)
     assert losses[1][-1] != losses[1][0]
     for ranks in [2, 4]:
@@ -123,8 +119,7 @@ def test_losses_are_those_of_one_process(how):
 def test_tables_with_sparse_gradients_are_those_of_one_process(how):
     tables = []
     for ranks in [1, 2]:
-        run = start(ranks, "sparse.py", how)
-        assert run.returncode == 0, run.stderr
+        run = finished(ranks, "sparse.py", how)
         tables.append(np.array(json.loads(run.stdout)))
     first = np.random.default_rng(0).standard_normal((50, 4))
     assert abs(tables[0] - first).max() > 0.1
@@ -173,8 +168,7 @@ def test_a_rank_that_hangs_is_named():
 
 @needs_mpi
 def test_a_slow_rank_is_no_error():
-    run = start(2, "failing.py", "sleep", SLUICE_STALL_SECONDS="0.5")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "failing.py", "sleep", SLUICE_STALL_SECONDS="0.5")
     assert run.stdout.count("done") == 2
     assert "rank 1 has not come to it" in run.stderr
 
@@ -257,8 +251,7 @@ def test_the_page_on_ranks_says_what_works(tmp_path):
     for i, script in enumerate(scripts):
         path = tmp_path / f"{i}.py"
         path.write_text(script)
-        run = start(2, path)
-        assert run.returncode == 0, run.stderr
+        finished(2, path)
     assert "step 9: loss " in start(2, tmp_path / "0.py").stdout
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sluice as sl
-from ranks import needs_mpi, start
+from ranks import finished, needs_mpi, start
 
 RANKS = 3
 
@@ -35,13 +35,11 @@ def check(run, expected):
 @needs_mpi
 def test_any_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
     path = tmp_path / "a.safetensors"
-    saved = start(2, "resuming.py", path, "save")
-    assert saved.returncode == 0, saved.stderr
+    saved = finished(2, "resuming.py", path, "save")
     losses = json.loads(saved.stdout)
     assert len(set(losses)) == 6
     for ranks in [1, 4]:
-        loaded = start(ranks, "resuming.py", path, "load")
-        assert loaded.returncode == 0, loaded.stderr
+        loaded = finished(ranks, "resuming.py", path, "load")
         # mpirun may mix the output of ranks.
         (line,) = re.findall(r"\[[^\[\]]*\]", loaded.stdout)
         assert json.loads(line) == losses[3:]
@@ -122,8 +120,7 @@ def test_a_killed_rank_leaves_a_whole_checkpoint(tmp_path, seconds):
 @pytest.mark.parametrize("ahead", [0, 1000, -5])
 def test_the_traces_of_all_ranks_are_one(tmp_path, ahead):
     path = tmp_path / "trace.json"
-    run = start(2, "tracing.py", path, ahead)
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "tracing.py", path, ahead)
     events = json.loads(path.read_text())["traceEvents"]
     names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert set(names) == {0, 1}

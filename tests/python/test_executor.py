@@ -1,13 +1,12 @@
+import functools
 import gc
 import os
 import re
-import signal
-import threading
 import time
 
 import numpy as np
 import pytest
-from processes import python, turns_beside
+from processes import interrupted, python, together, turns_beside
 
 import sluice as sl
 
@@ -124,9 +123,7 @@ def test_a_fed_array_is_never_written(exe, rng):
     image = sl.layers.conv2d(x, 4, 3, act="relu")
     h = sl.layers.batch_norm(sl.layers.pool2d(image, 2))
     logits = sl.layers.fc(sl.layers.dropout(h, 0.5), 10)
-    loss = sl.layers.mean(
-        sl.layers.softmax_with_cross_entropy(logits, label)
-    )
+    loss = sl.layers.mean(sl.layers.softmax_with_cross_entropy(logits, label))
     sl.optimizer.Momentum(0.1, 0.9).minimize(loss)
     exe.run(sl.default_startup_program())
     fed = {
@@ -178,11 +175,7 @@ def test_many_threads_share_a_plan(exe, rng):
             if not np.array_equal(value, array * 2):
                 failures.append(value)
 
-    threads = [threading.Thread(target=work, args=(a,)) for a in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([functools.partial(work, array) for array in arrays])
     assert not failures
 
 
@@ -197,11 +190,8 @@ def slow_program():
 def test_ctrl_c_stops_a_run_and_the_next_one_works(exe):
     y, feed = slow_program()
     exe.prepare(feed=feed, fetch_list=[y])
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(0.1):
         exe.run(feed=feed, fetch_list=[y])
-    timer.join()
     with sl.program_guard(sl.Program()):
         _, z = scaled()
         assert exe.run(feed={"x": [[1, 1, 1]]}, fetch_list=[z])[0].sum() == 6
@@ -213,12 +203,9 @@ def test_ctrl_c_does_not_wait_for_the_end_of_a_kernel(exe):
     feed = {"x": np.zeros((2500, 2500), "f4")}
     with sl.kernel_hints("require variant=plain"):
         exe.prepare(feed=feed, fetch_list=[y])
-        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
         start = time.monotonic()
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted(0.1):
             exe.run(feed=feed, fetch_list=[y])
-    timer.join()
     assert time.monotonic() - start < 3  # the whole kernel takes some 10
 
 
@@ -281,14 +268,9 @@ def test_ctrl_c_ends_the_runs_that_are_in_one_another():
         z = sl.layers.relu(sl.data("x", [None, 3]))
         exe = sl.Executor()
         one = {"x": np.ones((1, 3), "f4")}
-        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with (
-            sl.kernel_hints("relu: require variant=py_slow_inside"),
-            pytest.raises(KeyboardInterrupt),
-        ):
+        hint = "relu: require variant=py_slow_inside"
+        with sl.kernel_hints(hint), interrupted(0.3):
             exe.run(feed=one, fetch_list=[z])
-        timer.join()
         (result,) = exe.run(feed=one, fetch_list=[z])
         np.testing.assert_array_equal(result, one["x"])
 

@@ -4,13 +4,12 @@ import fcntl
 import io
 import os
 import pathlib
-import signal
 import sys
-import threading
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from processes import interrupted
 
 import sluice as sl
 from sluice import lab
@@ -273,16 +272,13 @@ def test_ctrl_c_ends_a_save_that_waits_for_another_process(tmp_path, what):
     temporary = tmp_path / "file.saving"
     with temporary.open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted(0.2):
             if what == "model":
                 sl.onnx.save(test, path, [logits])
             elif what == "program":
                 sl.io.save_program(test, path)
             else:
                 sl.io.save_params(path, test)
-        timer.join()
     assert path.read_bytes() == b"old"
 
 

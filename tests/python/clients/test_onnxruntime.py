@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from processes import python
+from processes import python, together
 
 import sluice as sl
 import sluice.onnxruntime as ort
@@ -192,11 +192,7 @@ def test_threads_share_a_session(model):
             if not np.allclose(y, Y[:rows]):
                 wrong.append(y)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([work] * 4)
     assert not wrong
 
 

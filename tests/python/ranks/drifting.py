@@ -5,9 +5,9 @@
 
 import pathlib
 import sys
-import warnings
 
 import numpy as np
+from telling import tell
 
 import sluice as sl
 from sluice.distributed import check_parameters, save_checkpoint
@@ -21,23 +21,6 @@ x = sl.layers.fc(sl.layers.batch_norm(x), 1)
 optimizer = sl.distributed.DataParallel(sl.optimizer.Momentum(rate))
 optimizer.minimize(sl.layers.mean(x))
 scope = sl.global_scope()
-
-
-def tell(name, function, *arguments):
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            function(*arguments)
-        text = "no error"
-        for each in warned:
-            text = "warned: " + str(each.message).replace("\n", " | ")
-    except sl.SluiceError as error:
-        message = str(error).replace("\n", " | ")
-        text = f"{type(error).__name__} {error.check_id}: {message}"
-    # A single write, so that the lines of ranks do not mix.
-    sys.stdout.write(f"rank {rank}: {name}: {text}\n")
-    sys.stdout.flush()
-
 
 tell("no values", check_parameters)
 exe = sl.Executor(sl.CPUPlace())

@@ -8,6 +8,7 @@ import resource
 import sys
 
 import numpy as np
+from telling import tell
 
 import sluice as sl
 
@@ -19,19 +20,6 @@ program = sl.default_main_program()
 program.persistable("w", [100_000])
 scope = sl.global_scope()
 scope["w"] = np.full(100_000, 1, np.float32)
-
-
-def tell(name, function, *arguments, **keywords):
-    try:
-        function(*arguments, **keywords)
-        text = "no error"
-    except sl.SluiceError as error:
-        message = str(error).replace("\n", " | ")
-        text = f"{type(error).__name__} {error.check_id}: {message}"
-    # A single write, so that the lines of ranks do not mix.
-    sys.stdout.write(f"rank {rank}: {name}: {text}\n")
-    sys.stdout.flush()
-
 
 save, load = sl.distributed.save_checkpoint, sl.distributed.load_checkpoint
 tell("whole", save, path, step=5)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import sluice as sl
-from ranks import needs_mpi, start
+from ranks import finished, needs_mpi, start
 
 
 @needs_mpi
@@ -41,8 +41,7 @@ def test_what_differs_is_named(what, messages):
 @needs_mpi
 @pytest.mark.parametrize("what", ["same", "skip all", "broadcast", "norm"])
 def test_ranks_that_do_not_differ(what):
-    run = start(3, "disagreeing.py", what)
-    assert run.returncode == 0, run.stderr
+    run = finished(3, "disagreeing.py", what)
     values = run.stdout.split("\n")[:-1]
     assert len(values) == 3
     assert len(set(values)) == 1
@@ -50,15 +49,13 @@ def test_ranks_that_do_not_differ(what):
 
 @needs_mpi
 def test_collectives_belong_to_one_thread():
-    run = start(2, "disagreeing.py", "thread")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "disagreeing.py", "thread")
     assert run.stdout.count("['world.other_thread']") == 2
 
 
 @needs_mpi
 def test_ranks_are_joined_before_they_are_used():
-    run = start(2, "disagreeing.py", "late")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "disagreeing.py", "late")
     assert run.stdout.count("refused") == 18
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ranks import needs_mpi, start
+from ranks import finished, needs_mpi, start
 
 pytestmark = needs_mpi
 DIFFER = "the ranks do not run the same:\n"
@@ -38,32 +38,28 @@ def test_what_does_not_belong_together_is_named(what, messages):
 
 
 def test_programs_do_not_run_before_ranks_are_joined():
-    run = start(2, "shifting.py", "late")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "shifting.py", "late")
     assert run.stdout.count("refused: world.not_joined") == 2
     for rank in range(2):
         assert f"rank {rank}: [2.0, 4.0]" in run.stdout
 
 
 def test_each_rank_drops_other_values_also_beside_blocks():
-    run = start(2, "shifting.py", "masks")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "shifting.py", "masks")
     masks = re.findall("rank .: ([x.]{64})", run.stdout)
     assert len(masks) == 2
     assert masks[0] != masks[1]
 
 
 def test_a_forked_process_is_no_rank():
-    run = start(2, "shifting.py", "fork")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "shifting.py", "fork")
     assert "rank 1: child: world.other_process" in run.stdout
     for rank in range(2):
         assert f"rank {rank}: [2.0, 2.0]" in run.stdout
 
 
 def test_steps_in_parts_leave_no_memory_behind():
-    run = start(2, "shifting.py", "memory")
-    assert run.returncode == 0, run.stderr
+    run = finished(2, "shifting.py", "memory")
     grown = [int(x) for x in re.findall(r"rank .: (-?\d+)", run.stdout)]
     assert len(grown) == 2
     assert max(grown) < 40
