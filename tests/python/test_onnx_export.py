@@ -47,26 +47,11 @@ WITHOUT_COUNTERPART = {
     "pairwise_sum": NO_OPERATOR,
     **dict.fromkeys(
         (
-            "array_read",
-            "array_write",
-            *SCHEDULES,
-            "auc",
-            "beam_search",
-            "beam_search_decode",
-            "chunk_eval",
-            "edit_distance",
-            "expand_as",
-            "gather_tree",
-            "merge_rows",
-            "roll",
-            "rows_to_dense",
-            "searchsorted",
-            "unfold",
-            "nll_loss",
-            "precision_recall",
-            "print",
-            "truncated_gaussian_random",
-            "warpctc",
+            "array_read", "array_write", *SCHEDULES, "auc", "beam_search",
+            "beam_search_decode", "chunk_eval", "edit_distance", "expand_as",
+            "gather_tree", "merge_rows", "roll", "rows_to_dense",
+            "searchsorted", "unfold", "nll_loss", "precision_recall", "print",
+            "truncated_gaussian_random", "warpctc",
         ),
         NO_OPERATOR,
     ),
@@ -117,26 +102,10 @@ ONE_OUTPUT = {
 # half in the other modes; GatherElements only if all dims are equal; unsorted
 # Unique uses rows instead of elements.
 REFERENCE_LACKS = {
-    "affine_grid",
-    "cast",
-    "conv2d_transpose",
-    "conv3d_transpose",
-    "flatten",
-    "gather_elements",
-    "grid_sample",
-    "group_norm",
-    "gru",
-    "lrn",
-    "lstm",
-    "one_hot",
-    "pad",
-    "pool2d",
-    "pool3d",
-    "quantize_linear",
-    "reduce_log_sum_exp",
-    "resize",
-    "simple_rnn",
-    "unique",
+    "affine_grid", "cast", "conv2d_transpose", "conv3d_transpose", "flatten",
+    "gather_elements", "grid_sample", "group_norm", "gru", "lrn", "lstm",
+    "one_hot", "pad", "pool2d", "pool3d", "quantize_linear",
+    "reduce_log_sum_exp", "resize", "simple_rnn", "unique",
 }
 
 
@@ -327,16 +296,8 @@ def test_exported_ops_give_the_same_in_the_reference_evaluator():
 # For an unknown shape, the exporter writes other nodes for these, or the
 # program raises because it must be known.
 NEED_SHAPES = {
-    "bias_add",
-    "elementwise_add",
-    "layer_norm",
-    "lookup_table",
-    "maxout",
-    "mul",
-    "pool2d",
-    "prelu",
-    "resize",
-    "rms_norm",
+    "bias_add", "elementwise_add", "layer_norm", "lookup_table", "maxout",
+    "mul", "pool2d", "prelu", "resize", "rms_norm",
 }
 
 

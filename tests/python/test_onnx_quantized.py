@@ -267,11 +267,8 @@ def test_bools_of_external_data_are_true_or_false(tmp_path):
 @pytest.mark.parametrize(
     "op",
     [
-        "QuantizeLinear",
-        "DequantizeLinear",
-        "DynamicQuantizeLinear",
-        "QLinearConv",
-        "QLinearMatMul",
+        "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
+        "QLinearConv", "QLinearMatMul",
         'ai.onnx.preview.training.Gradient <xs = ["x"], y = "">',
     ],
 )

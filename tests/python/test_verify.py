@@ -44,31 +44,15 @@ MISTAKES = {
         "return np.maximum(x, 0).astype('f8')",
     ),
     "count": ("raises", "expected [3, 7]", "return x, x"),
-    "raises": (
-        "raises",
-        "raised ValueError: no",
-        "raise ValueError('no')",
-    ),
+    "raises": ("raises", "raised ValueError: no", "raise ValueError('no')"),
     "hangs": (
         "hang",
         "no end after 2 s (--budget)",
         "while True:\n        pass",
     ),
-    "crashes": (
-        "crash",
-        "the process ended by SIG",
-        "ctypes.string_at(0)",
-    ),
-    "exits": (
-        "crash",
-        "exit status 3",
-        "import os\n    os._exit(3)",
-    ),
-    "exits_well": (
-        "crash",
-        "exit status 0",
-        "import os\n    os._exit(0)",
-    ),
+    "crashes": ("crash", "the process ended by SIG", "ctypes.string_at(0)"),
+    "exits": ("crash", "exit status 3", "import os\n    os._exit(3)"),
+    "exits_well": ("crash", "exit status 0", "import os\n    os._exit(0)"),
     "large": (
         "memory",
         "MemoryError",

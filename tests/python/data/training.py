@@ -40,9 +40,7 @@ def build():
         hidden = sl.layers.reshape(sl.layers.fc(hidden, 8), [-1, 8, 1, 1])
         hidden = sl.layers.batch_norm(hidden)
         logits = sl.layers.fc(hidden, 3)
-        loss = sl.layers.mean(
-            sl.layers.softmax_with_cross_entropy(logits, y)
-        )
+        loss = sl.layers.mean(sl.layers.softmax_with_cross_entropy(logits, y))
         rate = sl.layers.linear_lr_warmup(
             sl.layers.exponential_decay(0.01, 3, 0.9), 5, 0.001, 0.01
         )

@@ -162,16 +162,6 @@ def test_other_sums_of_slices_keep_their_gradient(take):
     agree(take, take, values(4, 3))
 
 
-def test_expand_as():
-    agree(
-        layers.expand_as,
-        lambda x, y: np.tile(x, (2, 2, 4)),
-        values(3, 1),
-        np.zeros((2, 6, 4), "int8"),
-        unknown=(0,),
-    )
-
-
 def test_fills_like():
     x = values(2, 3)
     agree(
@@ -227,25 +217,6 @@ def test_roll(shifts, dims, unknown):
         values(3, 2, 5),
         unknown=unknown,
     )
-
-
-def test_gather_tree_follows_parents(exe):
-    rng = np.random.default_rng(2)
-    ids = rng.integers(0, 50, (5, 2, 3))
-    parents = rng.integers(0, 3, (5, 2, 3))
-    parents[0] = 99  # not used
-    want = np.empty_like(ids)
-    for b, k in np.ndindex(2, 3):
-        beam = k
-        for t in range(4, -1, -1):
-            want[t, b, k] = ids[t, b, beam]
-            beam = parents[t, b, beam]
-    feed = {"ids": ids, "parents": parents}
-    out = layers.gather_tree(*(fed(n, a, (0, 1)) for n, a in feed.items()))
-    np.testing.assert_array_equal(exe.run(feed=feed, fetch_list=[out])[0], want)
-    parents[3, 1, 2] = 3
-    with pytest.raises(sl.OutOfRangeError, match=r"Parents\[3, 1, 2\] = 3"):
-        exe.run(feed=feed, fetch_list=[out])
 
 
 def fluid_space_to_depth(x, b):

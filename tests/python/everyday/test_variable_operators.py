@@ -50,43 +50,32 @@ def shown(index):
 def test_indices_are_numpys(index, unknown):
     index = index[0] if len(index) == 1 else index
     as_numpy = np.array([], int) if isinstance(index, list) and not index else index
-    agree(
-        lambda x: x[index],
-        lambda x: np.array(x[as_numpy]),
-        values(3, 3, 4),
-        unknown=unknown,
-    )
+    x = values(3, 3, 4)
+    agree(lambda x: x[index], lambda x: np.array(x[as_numpy]), x, unknown=unknown)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_an_integer_variable_is_an_index(dtype):
     x, i = values(3, 4), np.array([2, -1, 0, 2], dtype)
-    agree(
-        lambda x, i: [x[i], x[:, i], x[1, i], x[None, i, 1:]],
-        lambda x, i: [x[i], x[:, i], x[1, i], x[None, i, 1:]],
-        x,
-        i,
-        unknown=(0,),
-    )
+
+    def take(x, i):
+        return [x[i], x[:, i], x[1, i], x[None, i, 1:]]
+
+    agree(take, take, x, i, unknown=(0,))
 
 
 def test_an_index_without_dims_drops_one():
-    agree(
-        lambda x, i: [x[i], x[:, i], x[0, :, i], x[i, 1, :]],
-        lambda x, i: [x[i], x[:, i], x[0, :, i], x[i, 1, :]],
-        values(3, 4, 2),
-        np.array(1, "int64"),
-    )
+    def take(x, i):
+        return [x[i], x[:, i], x[0, :, i], x[i, 1, :]]
+
+    agree(take, take, values(3, 4, 2), np.array(1, "int64"))
 
 
 def test_a_bound_may_be_a_variable():
-    agree(
-        lambda x, i: [x[i:], x[:i, 1:], x[1 : i + 1], x[i:0:-1]],
-        lambda x, i: [x[i:], x[:i, 1:], x[1 : i + 1], x[i:0:-1]],
-        values(5, 3),
-        np.array(3, "int32"),
-        grads=False,
-    )
+    def take(x, i):
+        return [x[i:], x[:i, 1:], x[1 : i + 1], x[i:0:-1]]
+
+    agree(take, take, values(5, 3), np.array(3, "int32"), grads=False)
 
 
 def test_masks():
@@ -98,12 +87,7 @@ def test_masks():
             x[:, [True, False, True, True]],
             x[np.array([False, True, False])],
         ],
-        lambda x: [
-            x[x > 0],
-            x[x.sum(1) > 0],
-            x[:, [0, 2, 3]],
-            x[[1]],
-        ],
+        lambda x: [x[x > 0], x[x.sum(1) > 0], x[:, [0, 2, 3]], x[[1]]],
         x,
         grads=False,
     )
@@ -233,13 +217,10 @@ def test_integer_operators(apply):
 
 
 def test_floor_division_has_no_gradient_but_a_value():
-    agree(
-        lambda x, y: [x // y, x // 0.25, 3 // y],
-        lambda x, y: [x // y, x // 0.25, 3 // y],
-        values(5),
-        values(5, seed=1),
-        grads=False,
-    )
+    def divide(x, y):
+        return [x // y, x // 0.25, 3 // y]
+
+    agree(divide, divide, values(5), values(5, seed=1), grads=False)
 
 
 def test_lengths():
@@ -288,14 +269,11 @@ def test_a_variable_has_no_numbers_yet(use, says):
 
 
 def test_numbers_of_numpy_may_be_on_the_left():
-    x = sl.data("x", [None, 3])
-    two = np.float32(2)
-    results = [two + x, two - x, two * x, two / x, two**x, two // x, two % x, two < x, two == x]
-    given = np.float32([[1, 2, 3]])
-    values = sl.Executor().run(feed={"x": given}, fetch_list=results)
-    expected = [
-        two + given, two - given, two * given, two / given, two**given, two // given,
-        two % given, two < given, two == given,
-    ]  # fmt: skip
-    for value, right in zip(values, expected, strict=True):
+    two, x = np.float32(2), np.float32([[1, 2, 3]])
+
+    def all_ways(x):
+        return [two + x, two - x, two * x, two / x, two**x, two // x, two % x, two < x, two == x]
+
+    found = sl.Executor().run(feed={"x": x}, fetch_list=all_ways(sl.data("x", [None, 3])))
+    for value, right in zip(found, all_ways(x), strict=True):
         np.testing.assert_allclose(value, right, rtol=1e-6)

@@ -2,32 +2,12 @@
 
 import numpy as np
 from rows_of_layers import (
-    BIG,
-    BITS,
-    HUGE,
-    LOGITS,
-    NEAR,
-    ONE,
-    PAIRS,
-    TINY,
-    WIDE,
-    cosine,
+    BIG, BITS, HUGE, LOGITS, NEAR, ONE, PAIRS, TINY, WIDE, cosine,
 )
 from rows_of_losses import MIXED, log_softmax, logistic
 from sweeping import (
-    LONG,
-    Exact,
-    Row,
-    absolute,
-    grid,
-    least,
-    log,
-    relu,
-    rows_of,
-    sigmoid,
-    softplus,
-    tanh_shrink,
-    where,
+    LONG, Exact, Row, absolute, grid, least, log, relu, rows_of, sigmoid,
+    softplus, tanh_shrink, where,
 )
 
 import sluice.fluid as fluid

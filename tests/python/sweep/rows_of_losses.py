@@ -2,24 +2,8 @@
 
 import numpy as np
 from sweeping import (
-    BITS,
-    FAR,
-    LOGITS,
-    SHARES,
-    SIGNED,
-    Row,
-    absolute,
-    constant,
-    grid,
-    least,
-    log,
-    log1p,
-    relu,
-    rows_of,
-    sigmoid,
-    softplus,
-    where,
-    xlogy,
+    BITS, FAR, LOGITS, SHARES, SIGNED, Row, absolute, constant, grid, least,
+    log, log1p, relu, rows_of, sigmoid, softplus, where, xlogy,
 )
 
 import sluice as sl
