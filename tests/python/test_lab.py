@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 
 import numpy as np
@@ -261,9 +260,8 @@ def test_the_machine_is_measured_once_and_kept(tmp_path):
     environment = {**os.environ, "SLUICE_RECORDS": str(path)}
 
     def said(*arguments):
-        command = [sys.executable, "-m", "sluice.lab", "--threads", "1", "machine"]
-        return subprocess.run([*command, *arguments], env=environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = "-m", "sluice.lab", "--threads", "1", "machine"
+        return python(*command, *arguments, env=environment)
 
     assert "typical values for this CPU; --measure 3 measures them" in said().stdout
     for _ in range(20):
@@ -280,9 +278,9 @@ def test_the_machine_is_measured_once_and_kept(tmp_path):
 
 
 def test_records_that_cannot_be_written_are_said_at_last():
-    done = subprocess.run(
-        [sys.executable, "-m", "sluice.lab", "tune", "mlp", "--batch", "1", "--budget", "1"],
-        env={**os.environ, "SLUICE_RECORDS": "/proc/x/y.jsonl"}, text=True, capture_output=True)
+    done = python(
+        "-m", "sluice.lab", "tune", "mlp", "--batch", "1", "--budget", "1",
+        env={**os.environ, "SLUICE_RECORDS": "/proc/x/y.jsonl"})
     assert done.stdout.splitlines()[-1] == (
         "records: in memory only, as /proc/x/y.jsonl cannot be written")
 

@@ -1,10 +1,9 @@
 import inspect
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice.layers import generate, ops, rows
@@ -159,7 +158,7 @@ def test_kernels_lists_libraries_before_the_first_run():
         "sl.run_op('softmax', {'X': [[1.0]]})\n"
         "assert listed == sl.kernels('softmax'), listed\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code, check=True)
 
 
 def test_run_op_runs_one_op():

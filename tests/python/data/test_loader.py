@@ -4,8 +4,6 @@ import gc
 import json
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -13,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from datasets import Failing, Numbers, Stream, flat, indices
+from processes import python
 
 import sluice as sl
 
@@ -497,11 +496,7 @@ def test_workers_do_not_outlive_a_trainer_that_is_killed(tmp_path):
         sys.stdout.flush()
         os.kill(os.getpid(), 9)
         """
-    found = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        stdout=subprocess.PIPE, text=True, timeout=60,
-    )
-    pids = found.stdout.split()
+    pids = python("-c", textwrap.dedent(script), timeout=60).stdout.split()
     assert len(pids) == 4
     deadline = time.monotonic() + 10
     while alive := [p for p in pids if is_running(p)]:

@@ -19,6 +19,12 @@ def total(value):
     return layers.reduce_sum(value, reduce_all=True)
 
 
+def begun(x, capacity):
+    """An array with room for some elements, whose first is x."""
+    array = layers.create_array(x.dtype, capacity=capacity)
+    return layers.array_write(x, 0, array)
+
+
 def given(name, shape):
     x = sl.data(name, shape, "float64")
     x.stop_gradient = False
@@ -59,9 +65,7 @@ def test_a_loop_writes_what_it_reads_and_trains(exe, recompute):
     """h[t + 1] = tanh(h[t] w + h[t - 1]), until h has enough elements."""
     w, first = given("w", [3, 3]), given("h", [None, 3])
     enough = sl.data("enough", [1], "int64")
-    array = layers.array_write(
-        first, 0, layers.create_array("float64", capacity=8)
-    )
+    array = begun(first, 8)
     layers.array_write(first * 0.5, 1, array)
 
     def body(i, array):
@@ -98,9 +102,7 @@ def test_a_loop_writes_what_it_reads_and_trains(exe, recompute):
 def test_a_scan_carries_an_array(exe):
     """Each step adds an element of the array that it wrote before."""
     xs, first = given("xs", [4, 2]), given("h", [2])
-    array = layers.array_write(
-        first, 0, layers.create_array("float64", capacity=5)
-    )
+    array = begun(first, 5)
 
     def step(carried, elements):
         i, array = carried
@@ -165,9 +167,7 @@ def test_elements_become_one_tensor(exe, axis, use_stack):
 def test_a_length_may_depend_on_data(exe):
     x = given("x", [None, 2])
     limit = sl.data("limit", [1], "float64")
-    array = layers.array_write(
-        x, 0, layers.create_array("float64", capacity=10)
-    )
+    array = begun(x, 10)
 
     def body(i, array):
         new = layers.array_read(array, i) * 2.0
@@ -227,9 +227,7 @@ def test_gradients_flow_through_ragged_elements(exe):
     """Rows are multiplied by the sum of their sequence, again and again."""
     rows = given("rows", [5, 2])
     x = layers.lod_reset(rows, target_lod=[0, 2, 2, 5])
-    array = layers.array_write(
-        x, 0, layers.create_array("float64", capacity=4)
-    )
+    array = begun(x, 4)
 
     def body(i, array, last, offsets):
         one = layers.array_read(array, i)
@@ -361,9 +359,7 @@ def test_what_an_array_refuses_in_a_run(exe, write, read, text):
 
 def test_a_loop_names_the_iteration_that_wrote_too_much(exe):
     x = sl.data("x", [2])
-    array = layers.array_write(
-        x, 0, layers.create_array("float32", capacity=3)
-    )
+    array = begun(x, 3)
 
     def body(i, array):
         return [i + 1, layers.array_write(x, i, array)]

@@ -4,8 +4,6 @@ import html
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from importlib.util import find_spec
@@ -13,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from processes import python
 
 import sluice as sl
 from sluice import lab
@@ -480,7 +479,7 @@ y = sl.layers.relu(sl.data("x", [2]))
 r = sl.lab.report(sl.default_main_program(), {"x": np.ones(2, "f4")}, [y], seconds=0.05)
 print(len(r.to_json()) > 500, "relu" in r.draw())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ)
+    done = python("-c", code)
     assert done.stdout.split() == ["True", "True"], done.stderr
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 import types
 
@@ -112,7 +111,7 @@ def test_names_without_help_and_private_names():
 
 def test_all_names_of_io_are_listed():
     script = "import sluice as sl; assert set(sl.io.__all__) <= set(dir(sl.io))"
-    subprocess.run([sys.executable, "-c", script], check=True)
+    python("-c", script, check=True)
 
 
 def test_the_line_of_what_a_dataclass_refuses_is_the_users():
