@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import html
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .display import cut, printable, shape_text
 from .elsewhere import LAYER, LayerCall, help_with_attributes
-from .errors import InvalidArgumentError, SluiceError, argument_error
+from .errors import InvalidArgumentError, argument_error
 from .feed_values import positive
 from .indexing import item
 from .math_ops import VariableMath
@@ -248,6 +248,8 @@ class Program(_core.Program):
 
     random_seed: int = 0
     _purpose: str = "forward"  # of ops that are appended
+    # Gets what append_op gets, and calls _append_as_given.
+    _appender: Callable[..., dict[str, Any]] | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -321,18 +323,15 @@ class Program(_core.Program):
         except InvalidArgumentError as error:
             if error.check_id != "program.var_twice" or not self.has_var(name):
                 raise
-            raise self._taken(name) from None
+            file, line = self._made_at(name)
+            raise argument_error(
+                f"the program has a variable {name} already"
+                f"{f', made at {file}:{line}' if file else ''}: take another "
+                "name, or begin a new program with "
+                "sl.program_guard(sl.Program())",
+                "program.var_twice",
+            ) from None
         return Variable(self, name)
-
-    def _taken(self, name: str) -> SluiceError:
-        """The error of ``name`` that was declared, with the line that did."""
-        file, line = self._made_at(name)
-        return argument_error(
-            f"the program has a variable {name} already"
-            f"{f', made at {file}:{line}' if file else ''}: take another "
-            "name, or begin a new program with sl.program_guard(sl.Program())",
-            "program.var_twice",
-        )
 
     def persistable(
         self, name: str, shape: Sequence[int], dtype: Any = "float32"
@@ -358,6 +357,13 @@ class Program(_core.Program):
         Raises NotFoundError or InvalidArgumentError for everything that the
         op's schema or shape function rejects, and leaves the program unchanged.
         """
+        append = self._appender or self._append_as_given
+        return append(type, inputs, outputs, attrs, hint)
+
+    def _append_as_given(
+        self, type: str, inputs: Any, outputs: Any, attrs: Any, hint: str
+    ) -> dict[str, Any]:
+        """:meth:`append_op` without an appender."""
         values = dict(by_name(type, "attrs", attrs))
         if self.random_seed and values.get("seed") == 0:
             values["seed"] = self.random_seed

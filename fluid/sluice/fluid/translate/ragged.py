@@ -35,39 +35,33 @@ _ROW_BY_ROW = {
 
 
 class RowsAlone:
-    """Appends the ops of one row to a program."""
+    """The ops of one row of Fluid, of which some get the rows alone."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._append = self._program.append_op
         # By block and name the rows alone; names of what is computed of them.
         self._dense: dict[tuple[int, str], Variable] = {}
         self._without_lod: set[str] = set()
 
     @contextlib.contextmanager
     def appending(self) -> Iterator[None]:
-        """Let the program append ops in this way inside the block."""
-        self._program.append_op = self._append_op
+        """Let the program append the ops of the block by this."""
+        self._program._appender = self._append_op
         try:
             yield
         finally:
-            del self._program.append_op
+            self._program._appender = None
 
     def _append_op(
-        self,
-        type: str,
-        inputs: Mapping[str, Any] | None = None,
-        outputs: Mapping[str, Any] | None = None,
-        attrs: Mapping[str, Any] | None = None,
-        hint: str = "",
+        self, type: str, inputs: Any, outputs: Any, attrs: Any, hint: str
     ) -> dict[str, Any]:
-        """Append an op, see :meth:`sluice.Program.append_op`."""
-        if not self._program._ragged:
-            return self._append(type, inputs, outputs, attrs, hint)
-        alone = self._rows_alone(type, inputs, outputs, attrs)
+        append = self._program._append_as_given
+        alone = None
+        if self._program._ragged:
+            alone = self._rows_alone(type, inputs, outputs, attrs)
         if alone is None:
-            return self._append(type, inputs, outputs, attrs, hint)
-        made = self._append(type, alone, outputs, attrs, hint)
+            return append(type, inputs, outputs, attrs, hint)
+        made = append(type, alone, outputs, attrs, hint)
         for variable in flat(made):
             if not variable.lod_level:
                 self._without_lod.add(variable.name)
@@ -105,11 +99,13 @@ class RowsAlone:
             return name
         key = self._program._current_block(), name
         if key not in self._dense:
+            append = self._program._append_as_given
             offsets = {"X": self._program.var(name).offsets}
             at = {"axes": [0], "starts": [-1], "ends": [_END]}
-            last = self._append("slice", offsets, None, at)["Out"]
+            last = append("slice", offsets, None, at, "")["Out"]
             given = {"X": name, "Rows": last}
-            self._dense[key] = self._append("sequence_rows", given)["Out"]
+            made = append("sequence_rows", given, None, None, "")
+            self._dense[key] = made["Out"]
             self._without_lod.add(self._dense[key].name)
         return self._dense[key]
 
