@@ -442,9 +442,8 @@ def merge_lod_tensor(op, X, Mask, InTrue, InFalse, *, level=0):
     before = op.cumsum(true, axis=0, exclusive=True)
     number = op.fill_any_like(true, value=1.0, dtype="int64")
     number = op.cumsum(number, axis=0, exclusive=True)
-    first = op.reduce_sum(true, keep_dim=True)
-    others = {"X": before, "Y": first + number - before}
-    places = op.append("where", {"Condition": mask, **others})
+    after = op.reduce_sum(true, keep_dim=True) + number - before
+    places = op.where(Condition=mask, X=before, Y=after)
     both = op.concat([InTrue, InFalse], axis=0)
     return op.gather(both, Index=places)
 

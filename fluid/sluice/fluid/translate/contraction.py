@@ -133,14 +133,13 @@ def among(op: Op, ids: Variable, count: int) -> Variable:
     depth=Attribute("depth", "depth_tensor"),
 )
 def one_hot(
-    op, input, depth: int, allow_out_of_range=False, *, depth_tensor=None,
-    dtype=5,
+    op, input, depth: int, allow_out_of_range=False, *, dtype=5,
 ):  # fmt: skip
     """1 at the place of each id; zeros for one beyond, if that is allowed, else
     an error of the run.
     """
-    if depth_tensor is not None:
-        (depth,) = integers(op, "depth", depth_tensor)
+    if isinstance(depth, Variable):
+        (depth,) = integers(op, "depth", depth)
     if depth < 1:
         op.wrong(f"depth must be 1 or more, got {depth}")
     if op.type == "one_hot":

@@ -8,7 +8,7 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .declaration import Attribute, DType, FluidOp, Output
-from .numbers import first, fixed, known, note, vector
+from .numbers import are_variables, first, fixed, known, note, vector
 from .table import Many, Op, row
 
 
@@ -21,16 +21,17 @@ def _number(text: str, value: Any) -> Any:
 
 
 def _shaped(
-    op: Op, type: str, tensors: Any, shape: Any, **attrs: Any
+    op: Op, type: str, shape: Any, **attrs: Any
 ) -> tuple[Variable, list[int] | None]:
     """What an op makes of a shape, given as numbers or as variables, and the
     shape if it is known.
     """
-    sizes, whole = list(shape), None
-    if tensors is not None and tensors != []:
-        numbers, whole = vector(op, tensors)
-        parts = tensors if isinstance(tensors, list) else []
+    sizes, whole = shape, None
+    if are_variables(shape):
+        numbers, whole = vector(op, shape)
+        parts = shape if isinstance(shape, list) else []
         sizes = numbers or [(known(op, each) or [None])[0] for each in parts]
+    sizes = list(sizes or ())
     if whole is None or (sizes and fixed(sizes)):
         return op.append(type, shape=sizes, **attrs), sizes
     return _late(op, type, whole, sizes, **attrs), None
@@ -52,18 +53,15 @@ def _late(op: Op, type: str, whole: Any, sizes: Any, **attrs: Any) -> Variable:
 )
 def fill_constant(
     op, shape: list, dtype: DType, value: float, force_cpu=False,
-    out: Output = None, *, ValueTensor=None, ShapeTensor=None,
-    ShapeTensorList: list[Variable] | None = None, str_value="",
+    out: Output = None, *, str_value="",
 ):  # fmt: skip
     """Full of one number."""
-    number = _number(str_value, value)
-    tensors = first(ShapeTensorList, ShapeTensor)
-    if ValueTensor is not None:
-        number = 1
+    computed = isinstance(value, Variable)
+    number = 1 if computed else _number(str_value, value)
     attrs = {"dtype": dtype, "value": number}
-    out, sizes = _shaped(op, "fill_constant", tensors, shape, **attrs)
-    if ValueTensor is not None:
-        return op.elementwise_mul(out, op.cast(ValueTensor, dtype))
+    out, sizes = _shaped(op, "fill_constant", shape, **attrs)
+    if computed:
+        return op.elementwise_mul(out, op.cast(value, dtype))
     if sizes in ([], [1]) and number == int(number):
         note(op, out, [int(number)])
     return out
@@ -74,9 +72,9 @@ def empty(
     op, ShapeTensor=None, ShapeTensorList: Many = None, *, shape=(), dtype=5
 ):
     """Any numbers, here zeros."""
-    tensors = first(ShapeTensorList, ShapeTensor)
+    shape = first(ShapeTensorList, ShapeTensor, shape)
     attrs = {"dtype": dtype, "value": 0.0}
-    return _shaped(op, "fill_constant", tensors, shape, **attrs)[0]
+    return _shaped(op, "fill_constant", shape, **attrs)[0]
 
 
 @row("fill")
@@ -153,9 +151,8 @@ def fill_constant_batch_size_like(
     return _sized_like(op, "fill_constant", *where, dtype=dtype, value=number)
 
 
-def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
-    attrs["seed"] = op.given.get("seed", 0)
-    return _shaped(op, type, tensors, shape, **attrs)[0]
+def _random(op: Op, type: str, shape: Any, **attrs: Any) -> Any:
+    return _shaped(op, type, shape, seed=op.given.get("seed", 0), **attrs)[0]
 
 
 @FluidOp(
@@ -163,15 +160,13 @@ def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
     shape=Attribute("shape", "ShapeTensor", "ShapeTensorList"),
 )
 def uniform_random(
-    op, shape: list, dtype="float32", min=-1.0, max=1.0, seed=0, *,
-    ShapeTensor=None, ShapeTensorList: list[Variable] | None = None, diag_num=0,
+    op, shape: list, dtype="float32", min=-1.0, max=1.0, seed=0, *, diag_num=0,
     diag_step=0, diag_val=1.0,
 ):  # fmt: skip
     """Drawn from [min, max)."""
     op.only(diag_num=(diag_num, 0))
-    tensors = first(ShapeTensorList, ShapeTensor)
     limits = {"dtype": dtype, "min": min, "max": max}
-    return _random(op, "uniform_random", tensors, shape, **limits)
+    return _random(op, "uniform_random", shape, **limits)
 
 
 @row("gaussian_random", "truncated_gaussian_random")
@@ -180,8 +175,8 @@ def gaussian_random(
     mean=0.0, std=1.0,
 ):  # fmt: skip
     """Drawn from a normal distribution, perhaps within two deviations."""
-    tensors = first(ShapeTensorList, ShapeTensor)
-    return _random(op, op.type, tensors, shape, dtype=dtype, mean=mean, std=std)
+    shape = first(ShapeTensorList, ShapeTensor, shape)
+    return _random(op, op.type, shape, dtype=dtype, mean=mean, std=std)
 
 
 @row("uniform_random_batch_size_like", "gaussian_random_batch_size_like")
@@ -206,13 +201,13 @@ def randint(
     dtype=3,
 ):  # fmt: skip
     """Drawn from the integers low to high - 1."""
-    tensors = first(ShapeTensorList, ShapeTensor)
+    shape = first(ShapeTensorList, ShapeTensor, shape)
     for each in (low, high - 1):
         op.constant(each, dtype)  # an error if the dtype does not hold it
 
     def below(count: int) -> Variable:
         limits = {"dtype": "float64", "min": 0.0, "max": float(count)}
-        drawn = _random(op, "uniform_random", tensors, shape, **limits)
+        drawn = _random(op, "uniform_random", shape, **limits)
         return op.cast(op.floor(drawn), "int64")
 
     drawn, gap = below(high - low), (high - low) >> 53
@@ -230,28 +225,21 @@ def sampling_id(op, x, min=0.0, max=1.0, seed=0, dtype="float32"):
     drawn = _sized_like(op, "uniform_random", x, [-1, 1], 0, 0, seed=seed,
                         min=min, max=max, dtype=x.dtype)  # fmt: skip
     ends = op.cumsum(x, axis=1)
-    at = {"axes": [1], "starts": [-1], "ends": [2**31 - 1]}
-    total = op.append("slice", {"X": ends}, **at)
+    total = op.slice(ends, 1, -1, 2**31 - 1)
 
-    def count(type: str, limit: Variable) -> Variable:
-        below = op.append(type, {"X": ends, "Y": limit})
-        whole = op.cast(below, "int64")
-        return op.reduce_sum(whole, dim=[1])
+    def count(below: Variable) -> Variable:
+        return op.reduce_sum(op.cast(below, "int64"), dim=[1])
 
     # Rounded sums may end below the number: not beyond the last class that
     # has a probability.
-    last = {"X": count("less_equal", drawn), "Y": count("less_than", total)}
-    return op.append("elementwise_min", last)
+    return op.elementwise_min(count(ends <= drawn), count(ends < total))
 
 
 @row("range")
 def range_(op, Start, End, Step):
     """Numbers from start to end, each a step further."""
-    ends = {
-        slot: op.reshape(x)
-        for slot, x in (("Start", Start), ("End", End), ("Step", Step))
-    }
-    return op.append("range", ends, dtype=Start.dtype)
+    start, end, step = (op.reshape(x) for x in (Start, End, Step))
+    return op.range(Start=start, End=end, Step=step, dtype=Start.dtype)
 
 
 @row("diag_v2")

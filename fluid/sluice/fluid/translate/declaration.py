@@ -62,7 +62,9 @@ _SHARED = ("act", "name", "param_attr", "bias_attr")  # of all layers
 
 
 class Attribute(NamedTuple):
-    """What an op calls an argument that may also be a variable."""
+    """What an op calls an argument that may also be a variable, or a list that
+    may have some.
+    """
 
     name: str
     tensor: str | None = None  # the slot of a variable
@@ -210,11 +212,21 @@ class _Declaration(NamedTuple):
         self._add(op, row)
 
     def add_translation(self, op: str, of: FluidOp, function: Any) -> None:
-        """Make the row of an op that a function translates."""
+        """Make the row of an op that a function translates. An attribute that
+        may be a variable, or have some, is these for the function.
+        """
         unused = {*_SHARED, *of.unused}
         slots, attributes = self._slots_and_attributes(unused)
         named = {slot: each.name for slot, (each, _) in slots.items()}
         named |= {name: each.name for name, each in attributes.items()}
+        kinds = _kinds(slots)
+        for each in attributes.values():
+            to = self.called.get(each.name)
+            if isinstance(to, Attribute):
+                own = {to.tensor: (False, False), to.tensors: (False, True)}
+                own = {s: k for s, k in own.items() if s and s not in kinds}
+                named |= dict.fromkeys(own, each.name)
+                kinds |= own
 
         of_layer = {
             each.name: None
@@ -223,7 +235,9 @@ class _Declaration(NamedTuple):
         }
 
         def translate(op: Op, **given: Any) -> Any:
-            values = {named[name]: value for name, value in given.items()}
+            values: dict[str, Any] = {}
+            for name, value in given.items():  # attributes come last
+                values.setdefault(named[name], value)
             return function(op, **of_layer, **values)
 
         defaults = {
@@ -231,7 +245,7 @@ class _Declaration(NamedTuple):
             for name, each in attributes.items()
         }
         outputs = (*(of.outputs or ["Out"]), *of.more)
-        self._add(op, Row(translate, _kinds(slots), defaults, outputs))
+        self._add(op, Row(translate, kinds, defaults, outputs))
 
     def _slots_and_attributes(
         self, unused: Container[str]

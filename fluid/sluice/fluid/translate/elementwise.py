@@ -50,8 +50,8 @@ def tanh_shrink(op, x, name=None):
     c = square / 17
     for odd in range(15, 2, -2):
         c = square / (c + odd)
-    both = {"X": near * c / (c + 1), "Y": x - op.tanh(x)}
-    return op.append("where", {"Condition": abs(x) < 1, **both})
+    inner, outer = near * c / (c + 1), x - op.tanh(x)
+    return op.where(Condition=abs(x) < 1, X=inner, Y=outer)
 
 
 @FluidOp()
@@ -64,22 +64,20 @@ def hard_swish(op, x, threshold=6.0, scale=6.0, offset=3.0, name=None):
 
 
 @FluidOp(factor=Attribute("factor", "FactorTensor"))
-def pow(op, x, factor=1.0, name=None, *, FactorTensor=None):
+def pow(op, x, factor=1.0, name=None):
     """x to the power of a number, or of a variable [1]."""
-    if FactorTensor is None:
-        FactorTensor = op.constant(factor, x.dtype)
-    power = op.cast(FactorTensor, x.dtype)
-    return op.elementwise_pow(x, power)
+    if not isinstance(factor, Variable):
+        factor = op.constant(factor, x.dtype)
+    return op.elementwise_pow(x, op.cast(factor, x.dtype))
 
 
 @FluidOp(scale=Attribute("scale", "ScaleTensor"))
 def scale(
-    op, x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None, *,
-    ScaleTensor=None,
-):  # fmt: skip
+    op, x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None
+):
     """x * scale + bias, or (x + bias) * scale."""
-    if ScaleTensor is not None:
-        factor = op.cast(ScaleTensor, x.dtype)
+    if isinstance(scale, Variable):
+        factor = op.cast(scale, x.dtype)
         shifted = x if bias_after_scale or not bias else x + bias
         out = op.elementwise_mul(shifted, factor)
         return out + bias if bias_after_scale and bias else out

@@ -106,11 +106,9 @@ def huber_loss(op, input, label, delta: float):
 def modified_huber_loss(op, X, Y):
     """Of x * (2 y - 1) = z: -4 z below -1, (1 - z) ** 2 below 1, else 0."""
     z = X * (op.cast(Y, X.dtype) * 2.0 + -1.0)
-    gap = op.relu(z * -1.0 + 1.0)
-    steep = z < -1.0
-    square = op.square(gap)
-    given = {"Condition": steep, "X": z * -4.0, "Y": square}
-    return {"Out": op.append("where", given), "IntermediateVal": z}
+    square = op.square(op.relu(z * -1.0 + 1.0))
+    out = op.where(Condition=z < -1.0, X=z * -4.0, Y=square)
+    return {"Out": out, "IntermediateVal": z}
 
 
 @FluidOp()
@@ -220,9 +218,8 @@ def warpctc(
         input, label, blank, norm_by_times, input_length, label_length
     )
     # Labels that do not fit into the steps cost nothing there.
-    endless = op.isinf(loss)
     zero = op.constant(0.0, loss.dtype)
-    return op.where(Condition=endless, X=zero, Y=loss)
+    return op.where(Condition=op.isinf(loss), X=zero, Y=loss)
 
 
 @row(

@@ -9,7 +9,15 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .declaration import Attribute, FluidOp, Single
-from .numbers import first, fixed, integers, known, note, vector
+from .numbers import (
+    are_variables,
+    first,
+    fixed,
+    integers,
+    known,
+    note,
+    vector,
+)
 from .table import Dim, Many, Op, row
 
 
@@ -33,14 +41,13 @@ def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
     actual_shape="Shape",
 )
 def reshape(
-    op, x, shape: list, actual_shape=None, act=None, inplace=False, name=None,
-    *, ShapeTensor: list[Variable] | None = None,
-):  # fmt: skip
+    op, x, shape: list, actual_shape=None, act=None, inplace=False, name=None
+):
     """0 keeps a size, and -1 is the rest."""
-    tensors = first(ShapeTensor, actual_shape)
-    if tensors is None:
-        return op.reshape(x, *shape)
-    numbers, whole = vector(op, tensors)
+    shape = shape if are_variables(shape) else first(actual_shape, shape)
+    if not are_variables(shape):
+        return op.reshape(x, *(shape or ()))
+    numbers, whole = vector(op, shape)
     sizes = None if numbers is None else sizes_of(op, x, numbers)
     if sizes is not None:
         return op.reshape(x, *sizes)
@@ -59,15 +66,15 @@ def squeeze(op, input, axes: list[int], name=None):
     return out
 
 
-@FluidOp("unsqueeze2 unsqueeze", defaults={"axes": ()})
-def unsqueeze(
-    op, input, axes: list[int], name=None, *, AxesTensor=None,
-    AxesTensorList: list[Variable] | None = None,
-):  # fmt: skip
+@FluidOp(
+    "unsqueeze2 unsqueeze",
+    defaults={"axes": ()},
+    axes=Attribute("axes", "AxesTensor", "AxesTensorList"),
+)
+def unsqueeze(op, input, axes: list[int], name=None):
     """New dims of size 1, each into the shape that those before it left."""
-    tensors = first(AxesTensor, AxesTensorList)
-    if tensors is not None:
-        axes = integers(op, "axes", tensors)
+    if are_variables(axes):
+        axes = integers(op, "axes", axes)
     old = [False] * op.rank(input)
     for axis in axes:
         at = axis + len(old) + 1 if axis < 0 else axis
@@ -97,10 +104,10 @@ def flatten_contiguous_range(op, X, *, start_axis=1, stop_axis=1):
 
 
 @FluidOp(axis=Attribute("axis", "AxisTensor"))
-def concat(op, input: list[Variable], axis=0, name=None, *, AxisTensor=None):
+def concat(op, input: list[Variable], axis=0, name=None):
     """Joined along a dim."""
-    if AxisTensor is not None:
-        (axis,) = integers(op, "axis", AxisTensor)
+    if isinstance(axis, Variable):
+        (axis,) = integers(op, "axis", axis)
     input = op.cut_alike(*input) if axis else input
     out = op.concat(input, axis=axis)
     parts = [known(op, each) for each in input]
@@ -138,12 +145,9 @@ def stack(op, x: list[Variable], axis=0):
         "expand_times", "ExpandTimes", "expand_times_tensor"
     ),
 )
-def expand(
-    op, x, expand_times: list, name=None, *, ExpandTimes=None,
-    expand_times_tensor: list[Variable] | None = None,
-):  # fmt: skip
+def expand(op, x, expand_times: list, name=None):
     """Each dim repeated so often."""
-    return _tile(op, x, first(expand_times_tensor, ExpandTimes), expand_times)
+    return _tile(op, x, expand_times)
 
 
 @row("tile")
@@ -152,19 +156,15 @@ def tile(
     repeat_times=(),
 ):  # fmt: skip
     """Each dim repeated so often, missing ones of X of size 1."""
-    return _tile(op, X, first(repeat_times_tensor, RepeatTimes), repeat_times)
+    return _tile(op, X, first(repeat_times_tensor, RepeatTimes, repeat_times))
 
 
-def _tile(op: Op, X: Variable, tensors: Any, times: Sequence[int]) -> Variable:
-    repeats = list(times)
-    whole = None
-    if tensors is not None:
-        numbers, whole = vector(op, tensors)
-        if fixed(numbers):
-            repeats, whole = list(numbers), None  # type: ignore[arg-type]
-    rank = op.rank(X)
-    if whole is not None:
-        return op.tile(X, Repeats=whole)
+def _tile(op: Op, X: Variable, times: Any) -> Variable:
+    if are_variables(times):
+        times, whole = vector(op, times)
+        if not fixed(times):
+            return op.tile(X, Repeats=whole)
+    repeats, rank = list(times or ()), op.rank(X)
     if len(repeats) > rank:
         axes = list(range(len(repeats) - rank))
         X = op.unsqueeze(X, axes=axes)
@@ -177,13 +177,12 @@ def expand_v2(
     op, X, Shape=None, expand_shapes_tensor: Many = None, *, shape=()
 ):
     """Broadcast to a shape; -1 keeps a size."""
-    tensors = first(expand_shapes_tensor, Shape)
-    sizes: list[Any] = list(shape)
-    if tensors is not None:
-        numbers, whole = vector(op, tensors)
-        if not fixed(numbers):
+    shape = first(expand_shapes_tensor, Shape, shape)
+    if are_variables(shape):
+        shape, whole = vector(op, shape)
+        if not fixed(shape):
             return op.expand(X, Shape=whole)
-        sizes = list(numbers)
+    sizes: list[Any] = list(shape or ())
     known_sizes = [1] * (len(sizes) - op.rank(X)) + list(op.shape(X))
     sizes = [
         (1 if known is None else known) if size == -1 else size
@@ -198,10 +197,8 @@ def expand_as(op, x, target_tensor, name=None):
     shape, sizes = op.shape(x), op.shape(target_tensor)
     if all(a == 1 or a == b for a, b in zip(shape, sizes, strict=True)):
         return op.expand_as(x, target_tensor)
-    both = {"X": target_tensor, "Y": x}
-    both = {k: op.append("shape", {"X": v}) for k, v in both.items()}
-    repeats = op.append("elementwise_floordiv", both)
-    return op.tile(x, Repeats=repeats)
+    wanted, there = (op.append("shape", {"X": v}) for v in (target_tensor, x))
+    return op.tile(x, Repeats=op.elementwise_floordiv(wanted, there))
 
 
 @row("expand_as_v2")
@@ -220,30 +217,21 @@ def expand_as_v2(op, X, Y=None, *, target_shape=()):
     input="Input",
 )
 def slice(
-    op, input, axes: list[int], starts: list, ends: list, *, StartsTensor=None,
-    EndsTensor=None, StridesTensor=None,
-    StartsTensorList: list[Variable] | None = None,
-    EndsTensorList: list[Variable] | None = None,
+    op, input, axes: list[int], starts: list, ends: list, *, StridesTensor=None,
     StridesTensorList: list[Variable] | None = None, strides=(),
     decrease_axis=(),
 ):  # fmt: skip
     """A part; ``decrease_axis`` are dims of size 1 that are dropped."""
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {"axes": list(axes)}
-    for name, tensors, values in (
-        ("starts", first(StartsTensor, StartsTensorList), starts),
-        ("ends", first(EndsTensor, EndsTensorList), ends),
-        ("steps", first(StridesTensor, StridesTensorList), strides),
-    ):
-        if tensors is None:
-            if values or name != "steps":
-                attrs[name] = list(values)
-            continue
-        numbers, whole = vector(op, tensors)
-        if fixed(numbers):
-            attrs[name] = numbers
-        else:
+    steps = first(StridesTensor, StridesTensorList, strides)
+    for name, values in ("starts", starts), ("ends", ends), ("steps", steps):
+        late = are_variables(values)
+        numbers, whole = vector(op, values) if late else (values, None)
+        if late and not fixed(numbers):
             inputs[name.capitalize()] = whole
+        elif numbers or name != "steps":
+            attrs[name] = list(numbers or ())
     out = op.append("slice", inputs, **attrs)
     numbers = known(op, input)
     if numbers is not None and list(axes) == [0] and "Starts" not in inputs:
@@ -311,17 +299,18 @@ _MODES = {"replicate": "edge", "circular": "wrap"}
 )
 def pad2d(
     op, input, paddings=[0, 0, 0, 0], mode="constant", pad_value=0.0,  # noqa: B006
-    data_format="NCHW", name=None, *, Paddings=None,
+    data_format="NCHW", name=None,
 ):  # fmt: skip
     """Top, bottom, left and right of images."""
-    top, bottom, left, right = _paddings(op, Paddings, paddings)
+    top, bottom, left, right = _paddings(op, paddings)
     axes = [1, 2] if data_format == "NHWC" else [2, 3]
     attrs = {"axes": axes, "pads": [top, left, bottom, right], "mode": mode}
     return op.pad(input, **attrs, value=pad_value)
 
 
-def _paddings(op: Op, tensor: Variable | None, values: Any) -> Sequence[int]:
-    return values if tensor is None else integers(op, "paddings", tensor)
+def _paddings(op: Op, values: Any) -> Sequence[int]:
+    several = are_variables(values)
+    return integers(op, "paddings", values) if several else values
 
 
 @row("pad3d")
@@ -330,7 +319,7 @@ def pad3d(
     data_format="NCDHW",
 ):  # fmt: skip
     """Left, right, top, bottom, front and back."""
-    paddings = _paddings(op, Paddings, paddings)
+    paddings = _paddings(op, first(Paddings, paddings))
     axes = [1, 2, 3] if data_format == "NDHWC" else [2, 3, 4]
     pads = [*paddings[-2::-2], *paddings[-1::-2]]
     attrs = {"axes": axes, "pads": pads, "mode": _MODES.get(mode, mode)}
@@ -376,8 +365,8 @@ def crop(
         return op.crop(x, offsets=places, shape=sizes)
     rest = op.append("shape", {"X": x}) - starts
     whole = op.less_than(counts, starts * 0)
-    given = {"Condition": whole, "X": rest, "Y": counts}
-    ends = {"Starts": starts, "Ends": starts + op.append("where", given)}
+    counts = op.where(Condition=whole, X=rest, Y=counts)
+    ends = {"Starts": starts, "Ends": starts + counts}
     axes = list(range(op.rank(x)))
     return op.append("slice", {"X": x, **ends}, axes=axes)
 

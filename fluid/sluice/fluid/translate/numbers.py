@@ -41,6 +41,12 @@ def first(*tensors: Any) -> Any:
     return None
 
 
+def are_variables(value: Any) -> bool:
+    """Whether it is a variable, or a list of some."""
+    one = value[0] if isinstance(value, list) and value else value
+    return isinstance(one, Variable)
+
+
 def vector(op: Op, tensors: Any) -> tuple[list[Number] | None, Variable]:
     """The elements of a variable, or of several of one element, and one
     variable int64 of them.

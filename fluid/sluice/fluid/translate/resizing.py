@@ -55,7 +55,7 @@ def interpolate(
     for k, axis in enumerate(axes):
         size = int(op.size(X, axis) * scales[k]) if scales else int(wanted[k])
         if size == 1 and sizes[axis] != 1:
-            X = op.append("slice", {"X": X}, axes=[axis], starts=[0], ends=[1])
+            X = op.slice(X, axis, 0, 1)
         sizes[axis] = size
     # By v2's scales, and not by the sizes, pixels are found.
     if op.type.endswith("_v2") and scales and not align_corners:

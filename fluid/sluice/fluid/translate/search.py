@@ -62,17 +62,14 @@ def multiplex(op, inputs: list[Variable], index):
     defaults={"k": 1},
     k=Attribute("k", "K"),
 )
-def topk(
-    op, input, k: int, name=None, *, K=None, axis=-1, largest=True, sorted=True
-):
+def topk(op, input, k: int, name=None, *, axis=-1, largest=True, sorted=True):
     """The largest elements along a dim, and their places."""
-    if K is not None:
-        (k,) = known(op, K) or [None]
     inputs, attrs = {}, {"largest": largest, "sorted": sorted}
-    if isinstance(k, int):
-        attrs["k"] = k
+    given = known(op, k) if isinstance(k, Variable) else [k]
+    if given and isinstance(given[0], int):
+        attrs["k"] = given[0]
     else:  # the first of the rows, if there are several
-        inputs["K"] = op.slice(op.cast(op.reshape(K, -1), "int64"), 0, 0, 1)
+        inputs["K"] = op.slice(op.cast(op.reshape(k, -1), "int64"), 0, 0, 1)
     axis %= op.rank(input)
     inputs["X"] = move_axis(input, axis, -1)
     made = op.append_all("top_k", inputs, **attrs)
@@ -117,10 +114,8 @@ def shard_index(
 ):
     """The place inside this shard, or a value for other shards."""
     size = (index_num + nshards - 1) // nshards
-    mine, other = (
-        input // size == shard_id,
-        op.constant_like(input, ignore_value),
-    )
+    mine = input // size == shard_id
+    other = op.constant_like(input, ignore_value)
     return op.where(Condition=mine, X=input % size, Y=other)
 
 

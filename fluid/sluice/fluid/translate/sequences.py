@@ -99,15 +99,13 @@ def sequence_erase(op, X, *, tokens):
     maxlen=Attribute("maxlen", "MaxLenTensor"),
     dtype="out_dtype",
 )
-def sequence_mask(
-    op, x, maxlen: int | None = None, dtype="int64", name=None, *,
-    MaxLenTensor=None,
-):  # fmt: skip
+def sequence_mask(op, x, maxlen: int | None = None, dtype="int64", name=None):
     """1 below each length."""
-    longest: Any = None if maxlen == -1 else maxlen
-    if MaxLenTensor is not None:
-        longest = op.reshape(MaxLenTensor)
-        longest = op.cast(longest, x.dtype)
+    longest: Any = maxlen
+    if isinstance(maxlen, Variable):
+        longest = op.cast(op.reshape(maxlen), x.dtype)
+    elif maxlen == -1:
+        longest = None
     return layers.sequence_mask(x, longest, dtype)
 
 
@@ -222,9 +220,8 @@ def _parameters_of_gru_unit(
 ):
     layer.parameter("Weight", param_attr, [size // 3, size])
     layer.parameter("Bias", bias_attr, [1, size])
-    codes = ("identity", "sigmoid", "tanh", "relu")
-    layer.attrs["activation"] = codes.index(activation)
-    layer.attrs["gate_activation"] = codes.index(gate_activation)
+    layer.attrs["activation"] = _CODES.index(activation)
+    layer.attrs["gate_activation"] = _CODES.index(gate_activation)
 
 
 @FluidOp(
@@ -293,7 +290,7 @@ def add_position_encoding(op, input, alpha: float, beta: float, name=None):
 def segment_pool(op, X, SegmentIds, *, pooltype="SUM"):
     """One row for each id up to the last one; the ids of the rows rise."""
     ids = op.cast(SegmentIds, "int64")
-    last = op.append("slice", {"X": ids}, axes=[0], starts=[-1], ends=[2**31])
+    last = op.slice(ids, 0, -1, 2**31)
     end = op.reshape(last + op.constant(2, "int64"))
     places = op.range(End=end, dtype="int64")
     below = op.unsqueeze(ids, axes=[1]) < places
