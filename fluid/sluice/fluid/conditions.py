@@ -366,9 +366,7 @@ def case(
     """
     pairs = list(pred_fn_pairs)
     if not pairs:
-        wrong(
-            "case: pred_fn_pairs is empty", "fluid.case_empty"
-        )
+        wrong("case: pred_fn_pairs is empty", "fluid.case_empty")
     other = default
     if other is None:
         _, other = pairs.pop()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,7 @@ _LOG_2_PI = math.log(2.0 * math.pi)
 
 def _check(right: bool, name: str, expected: str, got: Any) -> None:
     if not right:
-        wrong(
-            f"{name}: expected {expected}, got {got!r}",
-            "fluid.distribution",
-        )
+        wrong(f"{name}: expected {expected}, got {got!r}", "fluid.distribution")
 
 
 def _variable(name: str, value: Any, dtype: str) -> Variable:
@@ -71,14 +69,20 @@ class _Distribution(Shown):
 class _Drawn(_Distribution):
     """Samples are ``at + draw * width``, and have gradients for both."""
 
+    _draw: Any  # gets sizes
+    _at_and_width: Any
+
     def __init__(self, **values: Any) -> None:
         self._of_numbers = all(
             isinstance(each, numbers.Real) for each in values.values()
         )
+        vars(self).update(zip(values, _variables(**values), strict=True))
 
-    def _sample(
-        self, draw: Any, shape: Any, seed: Any, at: Variable, width: Variable
-    ) -> Variable:
+    def sample(self, shape: Any, seed: int = 0) -> Variable:
+        """Draw [*shape, *batch], where batch is the shape of the parameters;
+        of two numbers [*shape].
+        """
+        at, width = self._at_and_width()
         _check(
             isinstance(shape, (list, tuple))
             and all(isinstance(n, numbers.Integral) and n > 0 for n in shape),
@@ -94,7 +98,8 @@ class _Drawn(_Distribution):
                 known[k : k + 1] if size == -1 else size
                 for k, size in enumerate(sizes)
             ]
-        drawn = draw([*map(int, shape), *sizes], seed=int(seed), dtype=at.dtype)
+        sizes = [*map(int, shape), *sizes]
+        drawn = self._draw(sizes, seed=int(seed), dtype=at.dtype)
         return layers.elementwise_add(layers.elementwise_mul(drawn, width), at)
 
 
@@ -106,20 +111,15 @@ class Uniform(_Drawn):
         high: where the numbers end.
     """
 
+    low: Variable
+    high: Variable
+    _draw = staticmethod(partial(layers.uniform_random, min=0.0, max=1.0))
+
     def __init__(self, low: Any, high: Any) -> None:
         super().__init__(low=low, high=high)
-        self.low, self.high = _variables(low=low, high=high)
 
-    def sample(self, shape: Any, seed: int = 0) -> Variable:
-        """Draw [*shape, *batch], where batch is the shape of the parameters;
-        of two numbers [*shape].
-        """
-
-        def draw(sizes: Any, **named: Any) -> Variable:
-            return layers.uniform_random(sizes, min=0.0, max=1.0, **named)
-
-        width = self.high - self.low
-        return self._sample(draw, shape, seed, self.low, width)
+    def _at_and_width(self) -> tuple[Variable, Variable]:
+        return self.low, self.high - self.low
 
     def log_prob(self, value: Any) -> Variable:
         """The logarithm of the density; -inf for low, high and outside."""
@@ -141,16 +141,15 @@ class Normal(_Drawn):
         scale: the standard deviation.
     """
 
+    loc: Variable
+    scale: Variable
+    _draw = staticmethod(layers.gaussian_random)
+
     def __init__(self, loc: Any, scale: Any) -> None:
         super().__init__(loc=loc, scale=scale)
-        self.loc, self.scale = _variables(loc=loc, scale=scale)
 
-    def sample(self, shape: Any, seed: int = 0) -> Variable:
-        """Draw [*shape, *batch], where batch is the shape of the parameters;
-        of two numbers [*shape].
-        """
-        draw = layers.gaussian_random
-        return self._sample(draw, shape, seed, self.loc, self.scale)
+    def _at_and_width(self) -> tuple[Variable, Variable]:
+        return self.loc, self.scale
 
     def entropy(self) -> Variable:
         """The entropy, in nats."""

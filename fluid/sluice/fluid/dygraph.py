@@ -259,10 +259,7 @@ class Layer(Shown):
         """Set the values that :meth:`state_dict` gave."""
         for name, each in self.named_parameters():
             if name not in stat_dict:
-                wrong(
-                    f"set_dict: no value for {name}",
-                    "fluid.set_dict",
-                )
+                wrong(f"set_dict: no value for {name}", "fluid.set_dict")
             each.set_value(stat_dict[name])
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:

@@ -26,7 +26,14 @@ def needed(ops: Sequence[Any], targets: Sequence[str]) -> list[Any]:
     return kept[::-1]
 
 
-class OperatorEdits:
+class _Described:
+    @property
+    def desc(self) -> Any:
+        """Itself: what PaddlePaddle keeps apart is one here."""
+        return self
+
+
+class OperatorEdits(_Described):
     """Changes of an op."""
 
     block: Any
@@ -64,17 +71,12 @@ def _renamed(slots: dict[str, list[str]], old: str, new: str) -> Any:
     }
 
 
-class BlockEdits:
+class BlockEdits(_Described):
     """Changes of a block, and variables without ops."""
 
     program: Any
     ops: list[Any]
     vars: dict[str, Variable]
-
-    @property
-    def desc(self) -> Any:
-        """The block: what PaddlePaddle keeps apart is one here."""
-        return self
 
     def _find_var_recursive(self, name: str) -> Variable | None:
         """The variable of a name, or None."""
@@ -129,7 +131,7 @@ class BlockEdits:
         return var
 
 
-class ProgramEdits:
+class ProgramEdits(_Described):
     """Changes of a program, and its ops as bytes."""
 
     edited = False  # since the ops were translated
@@ -188,11 +190,6 @@ class ProgramEdits:
         if found is not None:  # it says whether gradients stop
             values[new] = found
         self.edited = True
-
-    @property
-    def desc(self) -> Any:
-        """The program: what PaddlePaddle keeps apart is one here."""
-        return self
 
     def flush(self) -> None:
         """Nothing: the ops are what is there."""

@@ -98,11 +98,6 @@ class Operator(OperatorEdits):
         return {**self.attrs, "op_namescope": self.name_scope}
 
     @property
-    def desc(self) -> Operator:
-        """The op: what PaddlePaddle keeps apart is one here."""
-        return self
-
-    @property
     def input_names(self) -> list[str]:
         """The slots of what it reads."""
         return list(self.inputs)
@@ -217,16 +212,14 @@ class Block(BlockEdits, Shown):
         """
         if lod_level:
             shape = [None, *shape[1:]]
-        for known, *rest in self.program.feeds:
-            shape = [None if n is None or n < 0 else n for n in shape]
-            if known == name and rest == [shape, code_of(dtype), lod_level]:
-                return self.vars[name]
         sizes = [None if size is None or size < 0 else size for size in shape]
-        value = self.program.sluice.data(
-            name, sizes, DTYPES[code_of(dtype)], lod_level
-        )
+        code = code_of(dtype)
+        feed = name, sizes, code, lod_level
+        if feed in self.program.feeds:
+            return self.vars[name]
+        value = self.program.sluice.data(name, sizes, DTYPES[code], lod_level)
         value.stop_gradient = True
-        self.program.feeds.append((name, sizes, code_of(dtype), lod_level))
+        self.program.feeds.append(feed)
         return self._declare(Variable(self, name))
 
     def create_var(

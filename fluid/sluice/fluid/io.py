@@ -14,6 +14,7 @@ from ..framework import program_guard as sluice_guard
 from ..reader import decorators
 from ..reader.decorators import *  # noqa: F403
 from . import parameters, program_file
+from .backward import names_of
 from .conditions import BlockOp
 from .edits import needed
 from .errors import too_early, unknown, wrong
@@ -165,11 +166,6 @@ save_params = _of(save_vars, is_parameter)
 save_persistables = _of(save_vars, is_persistable)
 
 
-def _names(given: Any) -> list[str]:
-    several = given if isinstance(given, (list, tuple)) else [given]
-    return [getattr(each, "name", each) for each in several]
-
-
 def _loops(ops: Sequence[Operator]) -> list[str]:
     """The types of ops that files cannot have."""
     found = [op.type for op in ops if op.is_loop and op.type not in BLOCK_SLOTS]
@@ -271,8 +267,8 @@ def save_inference_model(
         UnimplementedError: the program has loops other than While.
     """
     program = default_main_program() if main_program is None else main_program
-    targets = _names(target_vars)
-    feeds = _names(feeded_var_names)
+    targets = names_of(target_vars or ())
+    feeds = names_of(feeded_var_names or ())
     ops = needed(program.global_block().ops, targets)
     loops = _loops(ops)
     if loops:

@@ -119,10 +119,7 @@ class PyReader(Shown):
         self.iterable = iterable
         self._eager = hasattr(default_main_program(), "given")
         if not feed_list and not self._eager:
-            wrong(
-                "PyReader: feed_list has no inputs",
-                "fluid.py_reader",
-            )
+            wrong("PyReader: feed_list has no inputs", "fluid.py_reader")
         self.inputs = list(feed_list or ())
         self._feeder = DataFeeder(self.inputs)
         self._return_list = return_list

@@ -71,10 +71,7 @@ def resize_bilinear(
     align_corners=True, align_mode=1, data_format="NCHW",
 ):  # fmt: skip
     """``image_resize``, bilinear."""
-    return image_resize(
-        input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners,
-        align_mode, data_format,
-    )  # fmt: skip
+    return image_resize(**locals(), resample="BILINEAR")
 
 
 def resize_nearest(
@@ -82,10 +79,7 @@ def resize_nearest(
     align_corners=True, data_format="NCHW",
 ):  # fmt: skip
     """``image_resize`` by the nearest pixels."""
-    return image_resize(
-        input, out_shape, scale, name, "NEAREST", actual_shape, align_corners,
-        1, data_format,
-    )  # fmt: skip
+    return image_resize(**locals(), resample="NEAREST")
 
 
 def resize_trilinear(
@@ -93,10 +87,7 @@ def resize_trilinear(
     align_corners=True, align_mode=1, data_format="NCDHW",
 ):  # fmt: skip
     """``image_resize`` of volumes."""
-    return image_resize(
-        input, out_shape, scale, name, "TRILINEAR", actual_shape,
-        align_corners, align_mode, data_format,
-    )  # fmt: skip
+    return image_resize(**locals(), resample="TRILINEAR")
 
 
 def image_resize_short(input, out_short_len, resample="BILINEAR"):
