@@ -1,15 +1,10 @@
 """Each test has programs, names and a scope of its own."""
 
 import pytest
-
-import sluice.fluid as fluid
+from fluid_runs import new_programs
 
 
 @pytest.fixture(autouse=True)
-def new_programs():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
+def own_programs():
+    with new_programs():
         yield

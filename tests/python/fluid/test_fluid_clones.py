@@ -2,28 +2,20 @@
 
 import numpy as np
 import pytest
-from test_fluid_conditions import run
+from fluid_runs import new_programs, loop, number, run, started
+from refusals import refused
 
-import sluice as sl
 import sluice.fluid as fluid
 
 layers = fluid.layers
 ONES = {"x": np.ones((2, 4), np.float32)}
 
 
-def number(value, dtype="int64"):
-    return layers.fill_constant([1], dtype, value)
-
-
 def filled(count, capacity):
     """An array that a loop fills with numbers."""
-    i, limit = number(0), number(count)
     array = layers.create_array("float32", capacity)
-    goes_on = layers.less_than(i, limit)
-    with layers.While(goes_on).block():
+    with loop(number(count)) as i:
         layers.array_write(layers.cast(i, "float32"), i, array)
-        layers.increment(i)
-        layers.less_than(i, limit, cond=goes_on)
     return array
 
 
@@ -97,14 +89,10 @@ def test_cond_writes_what_was_there_before():
 
 def test_mistakes_of_cond_and_arrays():
     x, yes = layers.data("x", [4]), number(1, "bool")
-    with pytest.raises(sl.errors.InvalidArgumentError, match="pred must be"):
-        layers.cond(True, lambda: x, lambda: x)
-    with pytest.raises(sl.errors.InvalidArgumentError, match=r"got 1\.0"):
-        layers.cond(yes, lambda: 1.0, lambda: 2.0)
-    with pytest.raises(sl.errors.InvalidArgumentError, match="x is no array"):
-        layers.array_write(x, number(0), x)
-    with pytest.raises(sl.errors.InvalidArgumentError, match="X is no array"):
-        layers.array_length(x)
+    refused(lambda: layers.cond(True, lambda: x, lambda: x), "pred must be")
+    refused(lambda: layers.cond(yes, lambda: 1.0, lambda: 2.0), "got 1.0")
+    refused(lambda: layers.array_write(x, number(0), x), "x is no array")
+    refused(lambda: layers.array_length(x), "X is no array")
 
 
 def test_all_variables_can_be_asked_whether_they_are_stored():
@@ -114,28 +102,7 @@ def test_all_variables_can_be_asked_whether_they_are_stored():
     assert array.shape == () and "float32" in repr(array)
 
 
-@pytest.mark.parametrize("kind", ["Adam", "Momentum"])
-def test_training_goes_on_from_saved_states(kind, tmp_path):
-    x = layers.data("x", [4])
-    loss = layers.mean(layers.square(layers.fc(x, 1) - 1.0))
-    momentum = {"momentum": 0.9} if kind == "Momentum" else {}
-    getattr(fluid.optimizer, kind)(0.05, **momentum).minimize(loss)
-    exe = fluid.Executor(fluid.CPUPlace())
-    exe.run(fluid.default_startup_program())
-
-    def losses():
-        return [exe.run(feed=ONES, fetch_list=[loss])[0][0] for _ in range(3)]
-
-    losses()
-    fluid.io.save_persistables(exe, str(tmp_path))
-    wanted = losses()
-    with fluid.scope_guard(fluid.core.Scope()):
-        exe.run(fluid.default_startup_program())
-        fluid.io.load_persistables(exe, str(tmp_path))
-        assert losses() == wanted
-
-
-def trained(sizes, how):
+def training(sizes, how):
     """Losses of steps with an optimizer, a decay, a schedule and averages."""
     fluid.unique_name.generate("fc_0.w_0.adam_0.moment1")  # is taken
     ids = fluid.data("ids", [None, sizes, 1], "int64")
@@ -157,12 +124,12 @@ def trained(sizes, how):
     average = fluid.optimizer.ExponentialMovingAverage(0.5)
     average.update()
     assert (optimizer._learning_rate is rate) == (how != "map")
-    exe = fluid.Executor()
-    exe.run(fluid.default_startup_program())
-    run = program.clone().clone() if how == "clone" else program
+    exe = started()
+    trained = program.clone().clone() if how == "clone" else program
     feeds = [np.arange(2 * n).reshape(2, n, 1) % 9 for n in (5, 7, 5, 3)]
     losses = [
-        exe.run(run, {"ids": each}, [loss.name])[0].item() for each in feeds
+        exe.run(trained, {"ids": each}, [loss.name])[0].item()
+        for each in feeds
     ]
     with average.apply(exe):
         return losses, np.array(fluid.global_scope()["fc_0.w_0"]).tolist()
@@ -170,13 +137,9 @@ def trained(sizes, how):
 
 @pytest.mark.parametrize("how", ["one", "two", "map", "clone"])
 def test_training_takes_rows_of_other_sizes_than_declared(how):
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.core.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        wanted = trained(None, "one")
-    assert trained(5, how) == wanted
+    with new_programs():
+        wanted = training(None, "one")
+    assert training(5, how) == wanted
 
 
 def test_a_copy_stops_gradients_where_the_program_does():

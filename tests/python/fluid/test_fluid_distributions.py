@@ -4,6 +4,7 @@ gradients (tests/python/sweep/rows_of_fluid.py)."""
 import numpy as np
 import pytest
 import refusals
+from fluid_runs import new_programs, run, started
 
 import sluice.fluid as fluid
 from sluice.fluid.distributions import (
@@ -33,16 +34,8 @@ def given(kind, value, name, feed):
     return fluid.data(name, list(shape))
 
 
-def run(fetch, feed=None):
-    exe = fluid.Executor()
-    exe.run(fluid.default_startup_program())
-    several = isinstance(fetch, list)
-    outs = exe.run(feed=feed, fetch_list=fetch if several else [fetch])
-    return outs if several else outs[0]
-
-
 def expect(out, wanted, feed=None):
-    got = run(out, feed)
+    (got,) = run([out], feed)
     assert got.dtype == "float32" and got.shape == np.shape(wanted)
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
@@ -103,7 +96,7 @@ def test_log_prob(pair, made, formula, kind, shape):
 
 
 def test_log_prob_of_ends_is_that_of_outside():
-    out = run(Uniform(1.0, 3.0).log_prob([1.0, 2.0, 3.0]))
+    (out,) = run([Uniform(1.0, 3.0).log_prob([1.0, 2.0, 3.0])])
     np.testing.assert_allclose(out, [-np.inf, -np.log(2), -np.inf], rtol=1e-5)
 
 
@@ -178,7 +171,7 @@ def test_a_variable_of_float64_makes_all_float64():
     feed = {"loc": B[0]}
     assert {out.dtype.name for out in run(outs, feed)} == {"float64"}
     wanted = normal_log_prob(A, B[0], 2.0)
-    np.testing.assert_allclose(run(outs[2], feed), wanted, rtol=1e-14)
+    np.testing.assert_allclose(run(outs[2:], feed)[0], wanted, rtol=1e-14)
 
 
 @pytest.mark.parametrize("made", [Uniform, Normal])
@@ -192,7 +185,7 @@ def test_sample_puts_shape_before_that_of_parameters(pair, made, shape):
     wanted = (*shape, *batch)
     assert len(out.shape) == len(wanted)
     assert all(n in (-1, size) for n, size in zip(out.shape, wanted))
-    first, second = run(out, feed), run(out, feed)
+    first, second = (run([out], feed)[0] for _ in "ab")
     assert first.shape == second.shape == wanted
     assert (first != second).any()
 
@@ -203,7 +196,7 @@ def test_moments_and_support_of_samples(made, kind):
     feed = {}
     a, b = A[:2, :2], B[:2, :2]
     x = made(given(kind, a, "a", feed), given(kind, b, "b", feed))
-    out = run(x.sample([20000]), feed)
+    (out,) = run([x.sample([20000])], feed)
     mean, deviation = a, b
     if made is Uniform:
         mean, deviation = (a + b) / 2, (b - a) / np.sqrt(12)
@@ -220,11 +213,8 @@ def test_moments_and_support_of_samples(made, kind):
 def test_a_seed_draws_the_same_in_each_program():
     draws = []
     for seed in (7, 7, 8):
-        with (
-            fluid.program_guard(fluid.Program(), fluid.Program()),
-            fluid.scope_guard(fluid.core.Scope()),
-        ):
-            draws.append(run(Normal(A, B).sample([2], seed=seed)))
+        with new_programs():
+            draws += run([Normal(A, B).sample([2], seed=seed)])
     np.testing.assert_array_equal(draws[0], draws[1])
     assert (draws[1] != draws[2]).all()
 
@@ -262,8 +252,7 @@ def test_a_policy_learns_through_samples_and_log_prob():
     entropy = layers.reduce_mean(policy.log_prob(action))
     far = layers.reduce_mean(layers.square(action - 1.5))
     fluid.optimizer.Adam(0.05).minimize(far * 8.0 + entropy)
-    exe = fluid.Executor()
-    exe.run(fluid.default_startup_program())
+    exe = started()
     feed = {"x": np.ones((64, 2), "float32")}
     for _ in range(200):
         mean, deviation = exe.run(feed=feed, fetch_list=[loc, scale])

@@ -4,6 +4,8 @@ import copy
 
 import numpy as np
 import pytest
+from fluid_runs import started
+from refusals import refused
 
 import sluice as sl
 import sluice.fluid as fluid
@@ -19,7 +21,7 @@ def run(fetch, program=None):
 
 def model():
     y = layers.fc(layers.fc(layers.data("x", [4]), 3, act="relu"), 2)
-    fluid.Executor().run(fluid.default_startup_program())
+    started()
     return y
 
 
@@ -58,8 +60,7 @@ def test_a_program_is_read_from_its_bytes():
     fluid.optimizer.SGD(0.1).minimize(layers.mean(y))
     with pytest.raises(sl.errors.UnimplementedError, match="for_test=True"):
         fluid.default_main_program().serialize_to_string()
-    with pytest.raises(sl.errors.InvalidArgumentError, match="0 blocks"):
-        fluid.Program.parse_from_string(b"")
+    refused(lambda: fluid.Program.parse_from_string(b""), "0 blocks")
 
 
 def test_ops_and_variables_are_renamed_changed_and_dropped():

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from fluid_runs import new_programs, run, started
 
 import sluice as sl
 import sluice.fluid as fluid
@@ -30,8 +31,7 @@ def test_parameters_that_are_not_trained_are_saved(tmp_path):
         "fixed": False,
         "fc_0.b_0": True,
     }
-    exe = fluid.Executor()
-    exe.run(fluid.default_startup_program())
+    exe = started()
     scope = fluid.global_scope()
     scope["fixed"] = np.full((32, 3), 7, "float32")
     scope["batch_norm_0.w_1"] = np.full(2, 5, "float32")
@@ -43,19 +43,13 @@ def test_parameters_that_are_not_trained_are_saved(tmp_path):
 
 
 def drawn(seed):
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = seed
-    with (
-        fluid.program_guard(main, startup),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
+    with new_programs():
+        for of in fluid.default_main_program, fluid.default_startup_program:
+            of().random_seed = seed
         x = layers.fill_constant([1, 50], "float32", 1)
         mask = layers.dropout(x, 0.5)
         layers.fc(x, 3, param_attr="w")
-        exe = fluid.Executor()
-        exe.run(startup)
-        (values,) = exe.run(main, fetch_list=[mask])
+        (values,) = run([mask])
         return np.array(fluid.global_scope()["w"]), values
 
 
@@ -157,8 +151,7 @@ def test_files_have_the_outputs_that_paddlepaddle_demands(tmp_path):
     image = layers.reshape(layers.batch_norm(layers.lrn(x)), [-1, 32])
     rows = layers.embedding(words, [9, 8])
     text = layers.sequence_pool(rows, "max")
-    exe = fluid.Executor()
-    exe.run(fluid.default_startup_program())
+    exe = started()
     names = ["x", "words"]
     fluid.io.save_inference_model(str(tmp_path), names, [image, text], exe)
     program, *_ = fluid.io.load_inference_model(str(tmp_path), exe)

@@ -51,3 +51,16 @@ def fluid_gru_step(x, h, w, origin_mode):
     old, new = (update, 1 - update) if origin_mode else (1 - update, update)
     parts = np.concatenate([update, reset, c], -1)
     return old * h + new * c, reset_state, parts
+
+
+def fluid_gru(x, w, lengths, reverse=False):
+    """The states of sequences of rows, one after the other."""
+    out, begin = np.zeros((len(x), len(w))), 0
+    for length in lengths:
+        h = np.zeros(len(w))
+        steps = range(begin, begin + length)
+        for t in reversed(steps) if reverse else steps:
+            h, *_ = fluid_gru_step(x[t], h, w, False)
+            out[t] = h
+        begin += length
+    return out
