@@ -206,9 +206,7 @@ class Variable:
         if isinstance(other, numbers.Real):
             if isinstance(other, float) or type == "elementwise_div":
                 left = self._float()
-            code = CODES[left.dtype.name]
-            attrs = {"shape": [1], "dtype": code, "value": other}
-            other = self.block.append("fill_constant", {}, attrs)
+            other = self._number(other, left.dtype.name)
         if not isinstance(other, Variable):
             return NotImplemented
         if other.dtype != left.dtype:
@@ -263,7 +261,7 @@ class Variable:
         for name, values in ("starts", starts), ("ends", ends):
             if any(isinstance(each, Variable) for each in values):
                 slot = f"{name.capitalize()}TensorList"
-                inputs[slot] = [self._integer(each) for each in values]
+                inputs[slot] = [self._number(each, "int64") for each in values]
                 values = [-1] * len(values)
             attrs[name] = [*map(int, values)]
         if any(step != 1 for step in steps):
@@ -271,11 +269,11 @@ class Variable:
         kind = "strided_slice" if "strides" in attrs else "slice"
         return self.block.append(kind, inputs, attrs)
 
-    def _integer(self, value: Any) -> Variable:
-        """A number as a variable."""
+    def _number(self, value: Any, dtype: str) -> Variable:
+        """A number as a variable; a variable unchanged."""
         if isinstance(value, Variable):
             return value
-        attrs = {"shape": [1], "dtype": CODES["int64"], "value": value}
+        attrs = {"shape": [1], "dtype": CODES[dtype], "value": value}
         return self.block.append("fill_constant", {}, attrs)
 
     def __iter__(self) -> Any:
