@@ -95,11 +95,6 @@ def test_log_prob(pair, made, formula, kind, shape):
     expect(made(*arguments).log_prob(x), formula(value, *values), feed)
 
 
-def test_log_prob_of_ends_is_that_of_outside():
-    (out,) = run([Uniform(1.0, 3.0).log_prob([1.0, 2.0, 3.0])])
-    np.testing.assert_allclose(out, [-np.inf, -np.log(2), -np.inf], rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     "made, formula",
     [

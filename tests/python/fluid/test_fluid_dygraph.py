@@ -16,16 +16,11 @@ from sluice.fluid import datasets, dygraph
 
 X = np.random.default_rng(3).normal(size=(6, 4)).astype("float32")
 CLIP = fluid.clip.GradientClipByGlobalNorm(0.5)
-# What makes an optimizer of a rate and parameters.
 OPTIMIZERS = {
-    "sgd": lambda rate, all: fluid.optimizer.SGD(rate, parameter_list=all),
-    "momentum": lambda rate, all: fluid.optimizer.Momentum(
-        rate, 0.9, parameter_list=all
-    ),
-    "adam": lambda rate, all: fluid.optimizer.Adam(rate, parameter_list=all),
-    "clip": lambda rate, all: fluid.optimizer.SGD(
-        rate, parameter_list=all, grad_clip=CLIP
-    ),
+    "sgd": (fluid.optimizer.SGD, {}),
+    "momentum": (fluid.optimizer.Momentum, {"momentum": 0.9}),
+    "adam": (fluid.optimizer.Adam, {}),
+    "clip": (fluid.optimizer.SGD, {"grad_clip": CLIP}),
 }
 
 
@@ -38,14 +33,16 @@ def test_steps_are_those_of_a_program(kind):
         x, 3, param_attr=fluid.ParamAttr("w", start), act="tanh"
     )
     loss = fluid.layers.mean(out * out)
-    OPTIMIZERS[kind](0.1, None).minimize(loss)
+    make, more = OPTIMIZERS[kind]
+    make(0.1, **more).minimize(loss)
     exe = started()
     wanted = [exe.run(feed={"x": X}, fetch_list=[loss])[0] for _ in range(4)]
     with dygraph.guard():
         linear = fluid.Linear(
             4, 3, fluid.ParamAttr(initializer=start), act="tanh"
         )
-        optimizer, got = OPTIMIZERS[kind](0.1, linear.parameters()), []
+        all, got = linear.parameters(), []
+        optimizer = make(0.1, parameter_list=all, **more)
         for _ in range(4):
             out = linear(dygraph.to_variable(X))
             loss = fluid.layers.mean(out * out)

@@ -105,15 +105,3 @@ def test_rnn_reads_the_gates_in_their_order(mode, gates):
     (out,) = run("rnn", inputs, {"mode": mode})
     expected = rnn_by_hand(mode, x, *weights, lengths)
     np.testing.assert_allclose(out, expected, atol=1e-5)
-
-
-def test_unique_along_an_axis():
-    x = f32(1, 0, 1, 2).reshape(2, 2)[:, [0, 0, 1]]
-    attrs = {
-        "axis": [1], "is_sorted": True, "return_index": True,
-        "return_inverse": True, "return_counts": True, "dtype": 3,
-    }  # fmt: skip
-    got = run("unique", {"X": x}, attrs, ("Out", "Indices", "Index", "Counts"))
-    wanted = np.unique(x, True, True, True, axis=1)
-    for mine, theirs in zip(got, wanted, strict=True):
-        np.testing.assert_array_equal(mine, theirs.reshape(mine.shape))

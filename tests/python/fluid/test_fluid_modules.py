@@ -193,33 +193,6 @@ def test_centers_move_to_their_rows():
     np.testing.assert_allclose(centers, [[0, 0], [0.25, 0.25]])
 
 
-def test_a_tree_of_classes_adds_up_to_one():
-    """exp(-cost) is a distribution, but for what short ways cost."""
-    x = fluid.data("x", [None, 3])
-    label = fluid.data("label", [None, 1], "int64")
-    cost = layers.hsigmoid(x, label, 4)
-    row = np.repeat(rows(1, 3), 4, 0)
-    (out,) = run(cost, x=row, label=np.arange(4).reshape(4, 1))
-    assert np.exp(-out).sum() == pytest.approx(1, rel=1e-5)
-
-
-def test_a_tree_of_the_user():
-    x = fluid.data("x", [None, 2])
-    label = fluid.data("label", [None, 1], "int64")
-    table = fluid.data("table", [None, 2], "int64")
-    code = fluid.data("code", [None, 2], "int64")
-    cost = layers.hsigmoid(
-        x, label, 3, fluid.initializer.Constant(1.0), False,
-        path_table=table, path_code=code, is_custom=True,
-    )  # fmt: skip
-    (out,) = run(
-        cost, x=np.ones((1, 2), np.float32), label=np.array([[0]]),
-        table=np.array([[2, -1]]), code=np.array([[1, 0]]),
-    )  # fmt: skip
-    expected = np.log1p(np.exp(2)) - 2 + np.log(2)
-    np.testing.assert_allclose(out, [[expected]], rtol=1e-5)
-
-
 def test_projected_states_take_the_place_of_the_states():
     x = fluid.data("x", [None, 8], lod_level=1)
     start = fluid.initializer.Constant(0.5)

@@ -8,7 +8,7 @@ from refusals import refused
 import sluice.fluid as fluid
 from sluice.errors import OutOfRangeError
 
-L, BIG = fluid.layers, 2**53 + 1
+L = fluid.layers
 INF = np.float32(np.inf)
 
 
@@ -24,40 +24,6 @@ def ran(build, *arrays):
         made = build(*(block.vars[name] for name in feed))
         several = isinstance(made, (list, tuple))
         return run(list(made) if several else [made], feed)
-
-
-@pytest.mark.parametrize(
-    "build, expected",
-    [
-        (lambda x: L.fill_constant([2], "int64", BIG), [BIG, BIG]),
-        (lambda x: L.fill_constant([2], "int64", -BIG), [-BIG, -BIG]),
-        (lambda x: L.full_like(x, BIG), [BIG, BIG]),
-        (lambda x: L.fill_constant_batch_size_like(x, [-1], "int64", BIG), [BIG, BIG]),
-        (lambda x: x + BIG, [2 * BIG, BIG + 1]),
-        (lambda x: BIG - x, [0, BIG - 1]),
-        (lambda x: x[1:] * BIG, [BIG]),
-        (lambda x: BIG * x[1:], [BIG]),
-        (lambda x: x == BIG, [True, False]),
-        (lambda x: x < BIG, [False, True]),
-        (lambda x: x % BIG, [0, 1]),
-        (lambda x: L.randint(BIG, BIG + 1, [2]), [BIG, BIG]),
-        (lambda x: L.increment(x, BIG), [2 * BIG, BIG + 1]),
-        (lambda x: L.pad(x, [0, 1], BIG), [BIG, 1, BIG]),
-        (lambda x: L.pad_constant_like(L.ones([3], "int64"), x, BIG), [BIG, 1, BIG]),
-        (
-            lambda x: L.pad2d(L.reshape(x, [1, 1, 2, 1]), [1, 0, 0, 0], pad_value=BIG),
-            [[[[BIG], [BIG], [1]]]],
-        ),
-        (lambda x: L.create_global_var([2], BIG, "int64"), [BIG, BIG]),
-        (lambda x: L.create_global_var([1], np.int64(BIG), "int64"), [BIG]),
-        (lambda x: L.linspace(BIG, BIG + 2, 3, "int64"), [BIG, BIG + 1, BIG + 2]),
-        (lambda x: L.shard_index(x, 2 * BIG, 2, 1, -BIG), [0, -BIG]),
-        (lambda x: L.autoincreased_step_counter(step=BIG), [1]),
-    ],
-)
-def test_integers_that_float64_does_not_have(build, expected):
-    (out,) = ran(build, np.array([BIG, 1]))
-    assert out.tolist() == expected
 
 
 def test_drawn_integers_are_odd_and_even():

@@ -241,18 +241,6 @@ def test_running_something_else():
             pass
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["0", "-1", "1:3", "::-1", "..., 1", "1, 2", ":, 1:, -2", "::2, ..., 0"],
-)
-def test_parts_by_indices(text):
-    x = fluid.layers.data("x", [4, 3, 5], append_batch_size=False)
-    index = eval(f"np.s_[{text}]")
-    array = np.arange(60, dtype=np.float32).reshape(4, 3, 5)
-    (got,) = run([x[index]], {"x": array})
-    np.testing.assert_array_equal(got, array[index])
-
-
 def test_indices_that_are_none():
     x = fluid.layers.data("x", [4, 3], append_batch_size=False)
     for bad in ("a", (0, 0, 0), 1.5):

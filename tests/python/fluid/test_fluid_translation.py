@@ -90,13 +90,6 @@ def test_a_reshape_by_computed_sizes_needs_no_second_plan():
     assert [op.type for op in program.prune([out]).ops] == ["reshape"]
 
 
-def test_all_defaults_of_a_row_are_fluids():
-    assert ROWS["leaky_relu"].attributes == {"alpha": 0.02}
-    assert ROWS["lrn"].attributes["k"] == 2.0
-    default = ROWS["dropout"].attributes["dropout_implementation"]
-    assert default == "downgrade_in_infer"
-
-
 # Bad input
 
 
