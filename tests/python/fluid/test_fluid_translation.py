@@ -9,6 +9,7 @@ from formulas.recurrences import fluid_gru
 
 import sluice as sl
 from sluice.fluid.translate import ROWS, Translation
+from sluice.fluid.translate.table import REQUIRED
 from sluice.fluid.translate.updates import _UPDATES as UPDATES
 
 
@@ -142,3 +143,22 @@ def test_each_update_takes_a_step(type):
     (out,) = run(type, inputs, attrs, ("ParamOut",))
     assert out.shape == (3,)
     assert np.all(out < 0.5)
+
+
+def test_updates_have_fluids_defaults():
+    moments = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+    found = {type: ROWS[type].attributes for type in UPDATES}
+    assert found == {
+        "sgd": {}, "adam": moments, "adamax": moments,
+        "momentum": {"mu": REQUIRED, "use_nesterov": False,
+                     "regularization_method": "", "regularization_coeff": 0.0},
+        "lars_momentum": {"mu": REQUIRED, "lars_coeff": 0.001,
+                          "lars_weight_decay": 0.0005, "epsilon": 0.0},
+        "lamb": {**moments, "epsilon": 1e-6, "weight_decay": REQUIRED},
+        "adagrad": {"epsilon": 1e-6},
+        "decayed_adagrad": {"decay": 0.95, "epsilon": 1e-6},
+        "adadelta": {"rho": 0.95, "epsilon": 1e-6},
+        "rmsprop": {"decay": 0.9, "momentum": 0.0, "epsilon": 1e-10,
+                    "centered": False},
+        "ftrl": {"l1": 0.0, "l2": 0.0, "lr_power": -0.5},
+    }  # fmt: skip
