@@ -393,9 +393,8 @@ def _bars(cell: Cell, x: float, y: float, width: float) -> str:
     )
 
 
-def _edge(route: list[Point], x: float, y: float, moved: bool) -> str:
-    """A path: straight beside boxes, curved between rows, with an arrow."""
-    points = [(a + x, b + y) for a, b in route]
+def curve(points: Sequence[Point]) -> str:
+    """A path along a route: straight beside boxes, curved between rows."""
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for i, (a, b) in enumerate(points[1:], 1):
         u, v = points[i - 1]
@@ -404,10 +403,16 @@ def _edge(route: list[Point], x: float, y: float, moved: bool) -> str:
         else:
             mid = (v + b) / 2
             path += f"C{u:.1f} {mid:.1f} {a:.1f} {mid:.1f} {a:.1f} {b:.1f}"
+    return path
+
+
+def _edge(route: list[Point], x: float, y: float, moved: bool) -> str:
+    """The path of a route, with an arrow."""
+    points = [(a + x, b + y) for a, b in route]
     a, b = points[-1]
     kind = "edge moved" if moved else "edge"
     return (
-        f'<path class="{kind}" d="{path}"/><path class="{kind} head" '
+        f'<path class="{kind}" d="{curve(points)}"/><path class="{kind} head" '
         f'd="M{a - 3.5:.1f} {b - 7:.1f}h7L{a:.1f} {b:.1f}z"/>'
     )
 

@@ -17,17 +17,9 @@ from .view import LIMITS, Limits, make_view
 MOST_BYTES = 3_000_000
 _FOLDER = Path(__file__).parent / "web"
 _SCRIPTS = (
-    "format",
-    "data",
-    "colour",
-    "details",
-    "graph",
-    "tables",
-    "charts",
-    "memory",
-    "changes",
-    "main",
-)
+    "format", "data", "colour", "details", "graph", "tables", "charts",
+    "memory", "changes", "main",
+)  # fmt: skip
 
 
 def _embedded(value: Any) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sluice import _lab
-from sluice.display import LIBRARIES, call_name, call_number, kernel_name
+from sluice.display import LIBRARIES, call_name, call_number
 from sluice.show.drawing import COLOURS
 
 from . import graph, memory
 from .difference import shown as shown_times
-from .layout import positions
-
-_HEIGHT = 40.0  # height of a node, in pixels
-_CHARACTER = 7.2  # width of a character, in pixels
-_LONGEST_LABEL = 48
 
 
 @dataclass(frozen=True)
@@ -33,16 +28,10 @@ class Limits:
 
     def halved(self) -> Limits:
         """The limits of a page with less content."""
-        return replace(
-            self,
-            ops=self.ops // 2,
-            groups=max(self.groups // 2, 1),
-            blocks=max(self.blocks // 2, 1),
-            transfers=max(self.transfers // 2, 1),
-            changes=max(self.changes // 2, 1),
-            arguments=max(self.arguments // 2, 2),
-            characters=max(self.characters // 2, 50),
-        )
+        least = {"ops": 0, "nodes": self.nodes}
+        least |= {"arguments": 2, "characters": 50}
+        halves = {name: value // 2 for name, value in asdict(self).items()}
+        return Limits(**{n: max(h, least.get(n, 1)) for n, h in halves.items()})
 
 
 LIMITS = Limits(2000, 600, 300, 400, 300, 500, 16, 400)
@@ -98,7 +87,7 @@ def make_view(
         "ops": [_op(ops[i], i, limits) for i in shown],
         "ops_left_out": len(ops) - len(shown),
         "lists": {str(i): plan["candidate_lists"][i] for i in lists},
-        "groups": _groups(plan, limits.groups),
+        "groups": graph.groups(ops, limits.groups),
         "memory": memory.over_time(plan, 1500, limits.blocks),
         "instructions": len(plan["instructions"]),
         "transfers": moved[: limits.transfers],
@@ -116,7 +105,7 @@ def make_view(
         view["changes"]["left_out"] = len(found) - len(rows)
     # A long hostile name appears in feeds as well as in ops.
     view = shortened(view, limits.characters)
-    view["graph"] = _graph(plan, limits.nodes)
+    view["graph"] = graph.make(plan, limits.nodes)
     return view
 
 
@@ -159,92 +148,3 @@ def _op(op: dict[str, Any], place: int, limits: Limits) -> dict[str, Any]:
         if len(op[key]) > limits.arguments:
             shown[f"{key}_left_out"] = len(op[key]) - limits.arguments
     return shown
-
-
-def _groups(plan: dict[str, Any], most: int) -> list[dict[str, Any]]:
-    """Groups of ops of one type with the same kernel."""
-    groups: dict[tuple, dict[str, Any]] = {}
-    for op in plan["ops"]:
-        key = (call_name(op), op["library"], op["variant"], op["place"])
-        group = groups.setdefault(
-            key,
-            {
-                "op": call_name(op),
-                "library": op["library"],
-                "variant": op["variant"],
-                "place": op["place"],
-                "count": 0,
-                "seconds": 0.0,
-                "predicted_seconds": 0.0,
-            },
-        )
-        group["count"] += 1
-        group["seconds"] += op["measured"]["median"]
-        group["predicted_seconds"] += op["predicted_seconds"]
-    return sorted(groups.values(), key=lambda g: -g["seconds"])[:most]
-
-
-def _label(text: str) -> str:
-    if len(text) <= _LONGEST_LABEL:
-        return text
-    return text[: _LONGEST_LABEL - 3] + "..."
-
-
-def _graph(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
-    """Nodes with labels and positions, and edges with curves."""
-    shown = graph.make(plan, most_nodes)
-    nodes = _nodes(plan, shown)
-    widths = {
-        node["id"]: _CHARACTER * max(map(len, node["label"])) + 22
-        for node in nodes
-    }
-    where = positions(shown, widths, _HEIGHT)
-    for node in nodes:
-        node["x"], node["y"] = where["nodes"][node["id"]]
-        node["width"] = round(widths[node["id"]], 1)
-    edges = [
-        {**asdict(edge), "points": points}
-        for edge, points in zip(shown.edges, where["edges"], strict=True)
-    ]
-    return {
-        "width": where["width"],
-        "height": where["height"],
-        "node_height": _HEIGHT,
-        "nodes": nodes,
-        "edges": edges,
-    }
-
-
-def _nodes(plan: dict[str, Any], shown: graph.Graph) -> list[dict[str, Any]]:
-    nodes: list[dict[str, Any]] = []
-    for feed in shown.feeds:
-        name = plan["feeds"][feed]["var"]
-        nodes.append({"id": f"f{feed}", "label": [_label(name), "fed"]})
-    for number, stretch in enumerate(shown.stretches):
-        inside = [plan["ops"][i] for i in stretch]
-        node: dict[str, Any] = {
-            "id": f"n{number}",
-            "first": stretch.start,
-            "count": len(inside),
-            "seconds": sum(op["measured"]["median"] for op in inside),
-            "predicted_seconds": sum(op["predicted_seconds"] for op in inside),
-            "margin": min(
-                (op["margin"] for op in inside if "margin" in op), default=None
-            ),
-            "groups": _groups({"ops": inside}, 8),
-        }
-        first = inside[0]
-        if len(inside) == 1:
-            kernel = kernel_name(first["library"], first["variant"])
-            node["label"] = [_label(call_name(first)), _label(kernel)]
-            del node["groups"]
-        else:
-            layer = first.get("layer") or [""]
-            whole = layer == inside[-1].get("layer")
-            name = f"{layer[0]}: " * whole
-            node["label"] = [
-                f"{name}{len(inside)} ops",
-                f"{call_number(first)} to {call_number(inside[-1])}",
-            ]
-        nodes.append(node)
-    return nodes

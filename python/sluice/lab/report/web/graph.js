@@ -41,26 +41,10 @@
   svg.append("defs").append("marker").attr("id", "arrow").attr("viewBox", "0 0 8 8").attr("refX", 7).attr("refY", 4)
     .attr("markerUnits", "userSpaceOnUse").attr("markerWidth", 8).attr("markerHeight", 8).attr("orient", "auto").append("path").attr("class", "arrow").attr("d", "M0,0L8,4L0,8z");
 
-  const nodeOf = new Map(graph.nodes.map((node) => [node.id, node]));
-  const far = (edge) => edge.points === null;
-  const edgePath = (edge) => {
-    const path = d3.path();
-    if (far(edge)) {
-      const [from, to] = [nodeOf.get(edge.source), nodeOf.get(edge.target)];
-      const middle = (from.y + to.y) / 2;
-      path.moveTo(from.x, from.y + graph.node_height / 2);
-      path.bezierCurveTo(from.x, middle, to.x, middle, to.x, to.y - graph.node_height / 2);
-      return path.toString();
-    }
-    const { points } = edge;
-    path.moveTo(...points[0]);
-    for (let i = 1; i + 2 < points.length; i += 3) path.bezierCurveTo(...points[i], ...points[i + 1], ...points[i + 2]);
-    return path.toString();
-  };
   const edges = svg.append("g").selectAll("path").data(graph.edges).enter().append("path")
-    .attr("class", (edge) => `edge${edge.moved ? " moved" : ""}${far(edge) ? " far" : ""}`)
+    .attr("class", (edge) => `edge${edge.moved ? " moved" : ""}${edge.far ? " far" : ""}`)
     .attr("stroke-width", (edge) => 1 + Math.min(3, Math.log10(1 + edge.bytes / 1e5)))
-    .attr("marker-end", "url(#arrow)").attr("d", edgePath);
+    .attr("marker-end", "url(#arrow)").attr("d", (edge) => edge.path);
   edges.append("title").text((edge) => `${sluice.count(edge.values, "value")}, ${sluice.bytes(edge.bytes)}${edge.moved ? `, of which ${sluice.bytes(edge.moved)} move to another place` : ""}`);
 
   const nodes = svg.append("g").selectAll("g").data(graph.nodes).enter().append("g")
@@ -93,7 +77,7 @@
     });
     boxes.style("fill", (node) => (node.first === undefined ? null : mode.of(node, opOf(node))));
     sluice.fill("legend", sluice.legend(mode.legend()));
-    sluice.fill("graph-note", mode.note, graph.edges.some(far) ? " Long edges are faint; those of the chosen op are strong." : "");
+    sluice.fill("graph-note", mode.note, graph.edges.some((edge) => edge.far) ? " Long edges are faint; those of the chosen op are strong." : "");
     if (sluice.paintStrip) sluice.paintStrip(mode);
   };
 
