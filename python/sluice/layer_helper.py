@@ -163,23 +163,23 @@ def wrong(text: str, kind: type = InvalidArgumentError) -> Exception:
 
 def make(
     type: str,
-    inputs: dict[str, Any],
+    inputs: Any,
     name: str | None = None,
     program: Program | None = None,
     **attrs: Any,
 ) -> Variable:
-    """Append an op, and return its output Out, called ``name``."""
+    """Append an op, and return its output Out, called ``name``.
+
+    ``inputs`` is a dict by argument, or X alone: a variable or a list.
+    """
+    if not isinstance(inputs, dict):
+        inputs = {"X": inputs}
     if program is None:
         first = next(iter(inputs.values()))
         first = first[0] if isinstance(first, list) else first
         program = first.program
     outputs = {} if name is None else {"Out": name}
     return program.append_op(type, inputs, outputs, attrs)["Out"]
-
-
-def apply(op: str, x: Variable, inputs: Any = None, **attrs: Any) -> Variable:
-    """Append an op with the input X and ``inputs``; return its output Out."""
-    return x._append(op, {"X": x, **(inputs or {})}, **attrs)
 
 
 def one_shape(layer: str, **named: Any) -> None:
@@ -239,8 +239,7 @@ def reshape_sizes(what: str, sizes: list[int | None]) -> list[int]:
     known = [0 if i == 0 and s is None else s for i, s in enumerate(sizes)]
     if known.count(None) > 1:
         raise wrong(
-            f"{what}: more than one size besides the first is unknown: "
-            f"{sizes}",
+            f"{what}: more than one size besides the first is unknown: {sizes}",
             UnimplementedError,
         )
     return [-1 if size is None else size for size in known]
@@ -346,4 +345,4 @@ def move_axis(
     order.insert(target % (len(order) + 1), moved)
     if order == sorted(order):
         return x
-    return make("transpose", {"X": x}, name, axis=order)
+    return make("transpose", x, name, axis=order)

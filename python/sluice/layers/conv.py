@@ -343,4 +343,4 @@ def _pool(
     if pool_stride is not None:
         attrs["strides"] = size_list(f"{layer}: pool_stride", pool_stride, dims)
     attrs["paddings"] = size_list(f"{layer}: pool_padding", pool_padding, dims)
-    return make(layer, {"X": input}, name, **attrs)
+    return make(layer, input, name, **attrs)

@@ -80,8 +80,7 @@ def dynamic_lstm(
     bias = _bias(helper, bias_attr, width, input)
     inputs = {
         "X": input,
-        "R": make("unsqueeze", {"X": ops.transpose(weight, axis=[1, 0])},
-                  axes=[0]),
+        "R": make("unsqueeze", ops.transpose(weight, axis=[1, 0]), axes=[0]),
         "Bias": _with_zeros(_part(bias, 0, size) if use_peepholes else bias),
         "InitialH": _first("dynamic_lstm: h_0", h_0),
         "InitialC": _first("dynamic_lstm: c_0", c_0),
@@ -264,7 +263,7 @@ def dynamic_gru(
         transposed.append(ops.transpose(part, axis=[1, 0]))
     inputs = {
         "X": input,
-        "R": make("unsqueeze", {"X": ops.concat(transposed, axis=0)}, axes=[0]),
+        "R": make("unsqueeze", ops.concat(transposed, axis=0), axes=[0]),
         "Bias": None if bias is None else _with_zeros(bias),
         "InitialH": _first("dynamic_gru: h_0", h_0),
     }
@@ -330,7 +329,7 @@ def _first(what: str, state: Variable | None) -> Variable | None:
     """[1, B, H] of [B, H]."""
     if state is None:
         return None
-    return make("unsqueeze", {"X": require_variable(what, state)}, axes=[0])
+    return make("unsqueeze", require_variable(what, state), axes=[0])
 
 
 def sequence_scan(
@@ -368,7 +367,7 @@ def sequence_scan(
     rows = _cut_alike(_list("sequence_scan: xs", xs))
     like, program = rows[0], rows[0].program
     # At least one step, from which the loop knows its shapes.
-    longest = make("sequence_longest", {"X": like})
+    longest = make("sequence_longest", like)
     one = number_like(longest, 1.0)
     longest = make("elementwise_max", {"X": longest, "Y": one})
     padded = [_padded(x, longest, reverse) for x in rows]
@@ -415,7 +414,7 @@ def sequence_scan(
         for each in _unpacked(op_outputs, "Stacked")
     ]
     if reverse:
-        collected = [make("sequence_reverse", {"X": x}) for x in collected]
+        collected = [make("sequence_reverse", x) for x in collected]
     return _unpacked(op_outputs, "Out"), collected
 
 
@@ -439,11 +438,11 @@ def _padded(x: Variable, longest: Variable, reverse: bool) -> dict[str, Any]:
     and 0 times that in a gradient NaN.
     """
     fill = (
-        make("sequence_reduce", {"X": x}, pooltype="MAX")
+        make("sequence_reduce", x, pooltype="MAX")
         if x.dtype in ("float32", "float64", "int32", "int64")
         else number_like(x, 0.0)
     )
-    x = make("sequence_reverse", {"X": x}) if reverse else x
+    x = make("sequence_reverse", x) if reverse else x
     inputs = {"X": x, "PadValue": fill, "PaddedLength": longest}
     return x.program.append_op("sequence_pad", inputs)
 
@@ -467,5 +466,5 @@ def _where(condition: Variable, x: Variable, y: Variable) -> Variable:
     """x where the condition of its row holds, else y."""
     axes = list(range(1, len(x.shape or ())))
     if axes:
-        condition = make("unsqueeze", {"X": condition}, axes=axes)
+        condition = make("unsqueeze", condition, axes=axes)
     return where(condition, x, y)

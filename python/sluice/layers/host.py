@@ -39,7 +39,7 @@ def Print(
         print_phase: ``"forward"``, ``"backward"`` or ``"both"``.
     """
     attrs = locals() | {"message": message or ""}
-    return make("print", {"X": attrs.pop("input")}, **attrs)
+    return make("print", attrs.pop("input"), **attrs)
 
 
 def py_func(

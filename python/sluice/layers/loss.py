@@ -12,7 +12,7 @@ from typing import Any
 from .. import _core
 from ..errors import argument_error
 from ..feed_values import number
-from ..layer_helper import apply, one_shape, where
+from ..layer_helper import make, one_shape, where
 from ..program import Variable, require_variable
 
 __all__ = [
@@ -43,13 +43,13 @@ def _above_0(what: str, value: Any) -> float:
 
 def _sum(x: Variable, dims: list[int] | None = None, **attrs: Any) -> Variable:
     if dims is None:
-        return apply("reduce_sum", x, reduce_all=True)
-    return apply("reduce_sum", x, dim=dims, **attrs)
+        return make("reduce_sum", x, reduce_all=True)
+    return make("reduce_sum", x, dim=dims, **attrs)
 
 
 def _one_hot(label: Variable, like: Variable) -> Variable:
     """1 where a class of ``like`` [..., classes] is the label [..., 1]."""
-    flat = apply("squeeze", label, axes=[-1])
+    flat = make("squeeze", label, axes=[-1])
     values = {"shape": [2], "values": [0.0, 1.0], "dtype": like.dtype}
     values = like.program.append_op("assign_value", attrs=values)["Out"]
     depth = (like.shape or (None,))[-1]
@@ -63,7 +63,7 @@ def _label_of_each_row(layer: str, input: Variable, label: Variable) -> None:
 
 def _row_sums(x: Variable) -> Variable:
     """The sum of each row over all dims but the first, [N, 1]."""
-    flat = apply("flatten", x, axis=1)
+    flat = make("flatten", x, axis=1)
     return _sum(flat, [1], keep_dim=True)
 
 
@@ -75,10 +75,10 @@ def _reduced(layer: str, loss: Variable, reduction: str) -> Variable:
             "python.reduction",
         )
     if reduction == "mean":
-        return apply("mean", loss)
+        return make("mean", loss)
     if reduction == "sum":
         return _sum(loss)
-    return apply("mean", _row_sums(loss)) if reduction != "none" else loss
+    return make("mean", _row_sums(loss)) if reduction != "none" else loss
 
 
 def softmax_with_cross_entropy(
@@ -151,7 +151,7 @@ def cross_entropy(
         return -_sum(terms, [-1], keep_dim=True)
     picked, weight = _nll(input, label, None, ignore_index, -1)
     # 1 for ignored rows.
-    return -apply("log", (1.0 - weight) - picked)
+    return -make("log", (1.0 - weight) - picked)
 
 
 def _nll(
@@ -201,7 +201,7 @@ def nll_loss(
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """``(input - label) ** 2``, by element, of one shape."""
     one_shape("square_error_cost", input=input, label=label)
-    return apply("square", input - label)
+    return make("square", input - label)
 
 
 def mse_loss(
@@ -243,15 +243,15 @@ def sigmoid_cross_entropy_with_logits(
     loss = where(counts, logistic_loss(x, label), 0.0)
     if not normalize:
         return loss
-    count = _sum(apply("cast", counts, dtype=loss.dtype))
-    return loss / apply("clip", count, min=1.0)
+    count = _sum(make("cast", counts, dtype=loss.dtype))
+    return loss / make("clip", count, min=1.0)
 
 
 def _bent(x: Variable, bend: float, scale: float = 1.0) -> Variable:
     """x * x / 2 up to abs(x) = bend, bend * (abs(x) - bend / 2) beyond; times
     ``scale``."""
-    away = apply("abs", x)
-    near = apply("clip", away, max=bend)
+    away = make("abs", x)
+    near = make("clip", away, max=bend)
     return (scale * near) * (away - 0.5 * near)
 
 
@@ -342,7 +342,7 @@ def kldiv_loss(
     """
     one_shape("kldiv_loss", x=x, target=target)
     nothing = target <= 0.0
-    logs = apply("log", where(nothing, 1.0, target))
+    logs = make("log", where(nothing, 1.0, target))
     loss = where(nothing, 0.0, target * (logs - x))
     return _reduced("kldiv_loss", loss, reduction)
 
@@ -365,14 +365,14 @@ def bce_loss(
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` (that of Fluid's op).
     """
     one_shape("bce_loss", input=input, label=label)
-    none = apply("abs", input) <= math.exp(_LEAST_LOG)
+    none = make("abs", input) <= math.exp(_LEAST_LOG)
     all = input == 1.0
-    kept = apply("assign", input)
+    kept = make("assign", input)
     kept.stop_gradient = True
     end = _STEEPEST * (input - kept)  # 0, for its gradient
-    log = apply("log", where(none, 1.0, input))
+    log = make("log", where(none, 1.0, input))
     log = where(none, end + _LEAST_LOG, log)
-    rest = apply("log1p", -where(all, 0.0, input))
+    rest = make("log1p", -where(all, 0.0, input))
     rest = where(all, _LEAST_LOG - end, rest)
     loss = -(label * log + (1.0 - label) * rest)
     if weight is not None:
@@ -398,10 +398,10 @@ def log_loss(
     rest = 1.0 - label
     logs = where(
         high,
-        label * apply("log1p", epsilon - left)
+        label * make("log1p", epsilon - left)
         + rest._append("xlogy", {"X": rest, "Y": left + epsilon}),
         label._append("xlogy", {"X": label, "Y": low + epsilon})
-        + rest * apply("log1p", epsilon - low),
+        + rest * make("log1p", epsilon - low),
     )
     return -logs
 
@@ -424,13 +424,13 @@ def margin_rank_loss(
     """
     margin = number("margin_rank_loss: margin", margin)
     one_shape("margin_rank_loss", left=left, right=right, label=label)
-    return apply("relu", margin - label * (left - right))
+    return make("relu", margin - label * (left - right))
 
 
 def hinge_loss(input: Variable, label: Variable) -> Variable:
     """``max(0, 1 - (2 * label - 1) * input)``; label is 0 or 1."""
     one_shape("hinge_loss", input=input, label=label)
-    return apply("relu", 1.0 - (2.0 * label - 1.0) * input)
+    return make("relu", 1.0 - (2.0 * label - 1.0) * input)
 
 
 def bpr_loss(input: Variable, label: Variable) -> Variable:
@@ -461,7 +461,7 @@ def bpr_loss(input: Variable, label: Variable) -> Variable:
     ignored = counts == 0.0
     above = where(ignored, 0.0, input + minus_score)
     own = _one_hot(label, input) > 0.0
-    others = where(own, 0.0, apply("softplus", above))
+    others = where(own, 0.0, make("softplus", above))
     loss = _sum(others, [-1], keep_dim=True) / (classes - 1.0)
     return where(ignored, 0.0, loss)
 
@@ -529,7 +529,7 @@ def label_smooth(
             f"label_smooth: the number of classes must be known, got {label!r}",
             "python.label_smooth_classes",
         )
-    return apply("scale", label, scale=1.0 - epsilon, bias=epsilon / classes)
+    return make("scale", label, scale=1.0 - epsilon, bias=epsilon / classes)
 
 
 def dice_loss(
@@ -549,7 +549,7 @@ def dice_loss(
     minus_score, counts = _nll(input, label, None, IGNORED, -1)
     both = _row_sums(input) + _row_sums(counts)
     overlap = _row_sums(minus_score)
-    return apply("mean", 1.0 + 2.0 * overlap / (both + epsilon))
+    return make("mean", 1.0 + 2.0 * overlap / (both + epsilon))
 
 
 def npair_loss(
@@ -566,15 +566,15 @@ def npair_loss(
         labels: [N]; rows of the same label belong together.
         l2_reg: the weight of the rows' mean squares, times 0.25.
     """
-    column = apply("reshape", labels, shape=[-1, 1])
-    row = apply("reshape", labels, shape=[1, -1])
-    same = apply("cast", column == row, dtype=anchor.dtype)
+    column = make("reshape", labels, shape=[-1, 1])
+    row = make("reshape", labels, shape=[1, -1])
+    same = make("cast", column == row, dtype=anchor.dtype)
     share = same / _sum(same, [1], keep_dim=True)
-    squares = _row_sums(apply("square", anchor))
-    squares = squares + _row_sums(apply("square", positive))
+    squares = _row_sums(make("square", anchor))
+    squares = squares + _row_sums(make("square", positive))
     like = anchor._append(
         "matmul", {"X": anchor, "Y": positive}, transpose_Y=True
     )
     loss = softmax_with_cross_entropy(like, share, soft_label=True)
-    loss = apply("mean", _sum(share * loss, [0]))
-    return loss + 0.25 * l2_reg * apply("mean", squares)
+    loss = make("mean", _sum(share * loss, [0]))
+    return loss + 0.25 * l2_reg * make("mean", squares)

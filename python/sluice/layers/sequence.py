@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..errors import UnimplementedError, argument_error
 from ..feed_values import positive
 from ..indexing import constant
-from ..layer_helper import LayerHelper, apply, size_list
+from ..layer_helper import LayerHelper, make, size_list
 from ..program import Variable, require_variable
 
 __all__ = [
@@ -75,7 +75,7 @@ def sequence_pool(
     """
     require_ragged("sequence_pool", input)
     kind = str(pool_type).upper()
-    return apply("sequence_pool", input, pooltype=kind, pad_value=pad_value)
+    return make("sequence_pool", input, pooltype=kind, pad_value=pad_value)
 
 
 def sequence_first_step(input: Variable) -> Variable:
@@ -143,7 +143,7 @@ def sequence_conv(
     bias = helper.create_parameter(
         bias_attr, [filters], input.dtype, is_bias=True
     )
-    windows = apply("sequence_context", input, start=start, length=size)
+    windows = make("sequence_context", input, start=start, length=size)
     out = helper.append_op("mul", {"X": windows, "Y": weight})["Out"]
     return helper.append_activation(helper.append_bias(out, bias), act)
 
@@ -170,10 +170,10 @@ def row_conv(
     size = positive("row_conv: rows of the filter", future_context_size + 1)
     helper = LayerHelper("row_conv", program=input.program)
     weight = helper.create_parameter(param_attr, [size, width], input.dtype)
-    windows = apply("sequence_context", input, start=0, length=size)
-    windows = apply("reshape", windows, shape=[0, size, width])
-    products = apply("elementwise_mul", windows, {"Y": weight})
-    out = apply("reduce_sum", products, dim=[1])
+    windows = make("sequence_context", input, start=0, length=size)
+    windows = make("reshape", windows, shape=[0, size, width])
+    products = make("elementwise_mul", {"X": windows, "Y": weight})
+    out = make("reduce_sum", products, dim=[1])
     return helper.append_activation(out, act)
 
 
@@ -216,9 +216,9 @@ def sequence_expand(
                 "python.ref_level_of_rows",
                 UnimplementedError,
             )
-        return apply("sequence_expand_as", x, {"Y": y})
+        return make("sequence_expand_as", {"X": x, "Y": y})
     inputs = {"Y": below, "YOffsets": levels[ref_level]}
-    inputs["Capacity"] = apply("sequence_expand_rows", x, inputs)
+    inputs["Capacity"] = make("sequence_expand_rows", {"X": x, **inputs})
     return x.program.append_op(
         "sequence_expand", {"X": x, **inputs}, attrs={"of_offsets": outer}
     )["Out"]
@@ -249,7 +249,7 @@ def sequence_pad(
     inputs = {"X": x, "PadValue": pad_value}
     attrs = {}
     if maxlen is None:
-        inputs["PaddedLength"] = apply("sequence_longest", x)
+        inputs["PaddedLength"] = make("sequence_longest", x)
     else:
         attrs["padded_length"] = positive("sequence_pad: maxlen", maxlen)
     outputs = x.program.append_op("sequence_pad", inputs, attrs=attrs)
@@ -274,17 +274,17 @@ def sequence_mask(
         [..., maxlen].
     """
     if maxlen is None:
-        maxlen = apply("reduce_max", x, reduce_all=True)
+        maxlen = make("reduce_max", x, reduce_all=True)
     inputs, attrs = {}, {"dtype": x.dtype}
     if isinstance(maxlen, Variable):
         inputs = {"End": maxlen}
     else:
         attrs["end"] = float(positive("sequence_mask: maxlen", maxlen))
     positions = x.program.append_op("range", inputs, attrs=attrs)["Out"]
-    below = apply(
-        "less_than", positions, {"Y": apply("unsqueeze", x, axes=[-1])}
+    below = make(
+        "less_than", {"X": positions, "Y": make("unsqueeze", x, axes=[-1])}
     )
-    return apply("cast", below, dtype=dtype)
+    return make("cast", below, dtype=dtype)
 
 
 def sequence_concat(
@@ -327,8 +327,8 @@ def lod_reset(
     if y is not None:
         offsets = y.offsets
         if offsets is None:
-            flat = apply("reshape", y, shape=[-1])
-            offsets = apply("cast", flat, dtype="int64")
+            flat = make("reshape", y, shape=[-1])
+            offsets = make("cast", flat, dtype="int64")
     elif target_lod is not None:
         values = [int(each) for each in target_lod]
         offsets = constant(x.program, values, "int64")
@@ -337,7 +337,7 @@ def lod_reset(
             "lod_reset: expected y or target_lod, got neither",
             "python.lod_reset",
         )
-    return apply("lod_reset", x, {"Offsets": offsets})
+    return make("lod_reset", {"X": x, "Offsets": offsets})
 
 
 def im2sequence(
@@ -375,7 +375,7 @@ def im2sequence(
             UnimplementedError,
         )
     pads = size_list("im2sequence: padding", padding)
-    return apply(
+    return make(
         "im2sequence",
         input,
         kernels=size_list("im2sequence: filter_size", filter_size),
@@ -407,11 +407,11 @@ def reduces_rows(op: str, x: Any, attrs: Any) -> bool:
 def reduce_rows(op: str, x: Variable, attrs: Any) -> Variable:
     """The reduction over the true rows, leaving out the padding."""
     if op == "reduce_min":
-        negative = apply("scale", x, scale=-1.0)
+        negative = make("scale", x, scale=-1.0)
         most = reduce_rows("reduce_max", negative, attrs)
-        return apply("scale", most, scale=-1.0)
+        return make("scale", most, scale=-1.0)
     pooltype, empty = _REDUCTIONS[op]
-    out = apply(
+    out = make(
         "sequence_reduce",
         x,
         pooltype=pooltype,
@@ -424,7 +424,7 @@ def reduce_rows(op: str, x: Variable, attrs: Any) -> Variable:
     rest = sorted({d % rank for d in dims} - {0})
     if rest:
         over = "reduce_mean" if op == "mean" else op
-        out = apply(over, out, dim=[d - 1 for d in rest])
+        out = make(over, out, dim=[d - 1 for d in rest])
     if attrs.get("keep_dim"):
-        out = apply("unsqueeze", out, axes=[0, *rest])
+        out = make("unsqueeze", out, axes=[0, *rest])
     return out

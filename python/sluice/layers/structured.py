@@ -180,11 +180,11 @@ def is_empty(x: Variable, name: str | None = None) -> Variable:
         [1], bool.
     """
     if x.lod_level:
-        count = make("sequence_longest", {"X": x})
+        count = make("sequence_longest", x)
     else:
-        sizes = make("shape", {"X": x})
-        count = make("reduce_prod", {"X": sizes}, keep_dim=True)
-    zero = make("scale", {"X": count}, scale=0.0)
+        sizes = make("shape", x)
+        count = make("reduce_prod", sizes, keep_dim=True)
+    zero = make("scale", count, scale=0.0)
     return make("equal", {"X": count, "Y": zero}, name)
 
 

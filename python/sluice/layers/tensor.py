@@ -44,9 +44,7 @@ def _times(size: int | None, factor: int, divisor: int = 1) -> int | None:
 def _cut(
     x: Variable, axis: int, start: int, end: int, name: str | None = None
 ) -> Variable:
-    return make(
-        "slice", {"X": x}, name, starts=[start], ends=[end], axes=[axis]
-    )
+    return make("slice", x, name, starts=[start], ends=[end], axes=[axis])
 
 
 def _named(name: str | None, i: int) -> str | None:
@@ -119,8 +117,8 @@ def stack(
         name: what the result is called.
     """
     parts = variable_list("stack: x", x)
-    rows = [make("unsqueeze", {"X": part}, axes=[axis]) for part in parts]
-    return make("concat", {"X": rows}, name, axis=axis)
+    rows = [make("unsqueeze", part, axes=[axis]) for part in parts]
+    return make("concat", rows, name, axis=axis)
 
 
 def unstack(
@@ -144,7 +142,7 @@ def unstack(
     if shape[axis] not in (None, count):
         raise wrong(f"unstack: num = {num}, and dim {axis} of {x!r} differs")
     return [
-        make("squeeze", {"X": _cut(x, axis, i, i + 1)}, axes=[axis])
+        make("squeeze", _cut(x, axis, i, i + 1), axes=[axis])
         for i in range(count)
     ]
 
@@ -167,11 +165,11 @@ def full_like(
     """
     dtype = x.dtype if dtype is None else dtype
     if isinstance(fill_value, int) and abs(fill_value) > 2**53:
-        one = make("cast", {"X": x._constant(fill_value)}, dtype=dtype)
-        like = make("shape", {"X": x})
-        one = make("reshape", {"X": one}, shape=[])
+        one = make("cast", x._constant(fill_value), dtype=dtype)
+        like = make("shape", x)
+        one = make("reshape", one, shape=[])
         return make("expand", {"X": one, "Shape": like}, name)
-    return make("fill_any_like", {"X": x}, name, dtype=dtype, value=fill_value)
+    return make("fill_any_like", x, name, dtype=dtype, value=fill_value)
 
 
 def zeros_like(x: Variable, dtype: Any = None) -> Variable:
@@ -186,7 +184,7 @@ def ones_like(x: Variable, dtype: Any = None) -> Variable:
 
 def size(input: Variable) -> Variable:
     """The number of elements, an int64 scalar."""
-    return make("reduce_prod", {"X": make("shape", {"X": input})})
+    return make("reduce_prod", make("shape", input))
 
 
 def diag(diagonal: Variable, offset: int = 0) -> Variable:
@@ -202,13 +200,13 @@ def diag(diagonal: Variable, offset: int = 0) -> Variable:
         raise wrong(f"diag: expected a vector or a matrix, got {diagonal!r}")
     if len(shape) == 2:
         return _diagonal(diagonal, offset)
-    count = make("reshape", {"X": size(diagonal)}, shape=[1])
+    count = make("reshape", size(diagonal), shape=[1])
     index = make("range", {"End": count})
-    rows = make("unsqueeze", {"X": index}, axes=[1])
+    rows = make("unsqueeze", index, axes=[1])
     out = where(rows == index, diagonal, 0.0)
     above, below = max(offset, 0), max(-offset, 0)
     if offset:
-        out = make("pad", {"X": out}, pads=[below, above, above, below])
+        out = make("pad", out, pads=[below, above, above, below])
     return out
 
 
@@ -225,16 +223,16 @@ def _diagonal(x: Variable, offset: int, name: str | None = None) -> Variable:
     end = max(columns - offset, 0) * columns
     if rows == 0 or columns == 0 or end <= begin:
         empty = _cut(x, len(batch), 0, 0)
-        return make("reduce_sum", {"X": empty}, name, dim=[-1])
+        return make("reduce_sum", empty, name, dim=[-1])
     sizes = [*batch, _times(rows, columns)]
     if batch:
         sizes = reshape_sizes("diagonal", sizes)
     elif rows is None:
         sizes = [-1]
-    flat = make("reshape", {"X": x}, shape=sizes)
+    flat = make("reshape", x, shape=sizes)
     return make(
         "slice",
-        {"X": flat},
+        flat,
         name,
         starts=[begin],
         ends=[end],
@@ -267,7 +265,7 @@ def diagonal(
     order = [i for i in range(rank) if i not in (first, second)]
     order += [first, second]
     if order != list(range(rank)):
-        x = make("transpose", {"X": x}, axis=order)
+        x = make("transpose", x, axis=order)
     return _diagonal(x, offset, name)
 
 
@@ -280,7 +278,7 @@ def trace(
 ) -> Variable:
     """The sum of a diagonal; the arguments are those of :func:`diagonal`."""
     row = diagonal(input, offset, dim1, dim2)
-    return make("reduce_sum", {"X": row}, name, dim=[-1])
+    return make("reduce_sum", row, name, dim=[-1])
 
 
 def meshgrid(
@@ -302,13 +300,13 @@ def meshgrid(
         sizes.append(each.shape[0])
     inputs, attrs = {}, {"shape": sizes}
     if None in sizes:
-        shapes = [make("shape", {"X": each}) for each in vectors]
-        inputs, attrs = {"Shape": make("concat", {"X": shapes})}, {}
+        shapes = [make("shape", each) for each in vectors]
+        inputs, attrs = {"Shape": make("concat", shapes)}, {}
     results = []
     for i, each in enumerate(vectors):
         others = [k for k in range(len(vectors)) if k != i]
         if others:
-            each = make("unsqueeze", {"X": each}, axes=others)
+            each = make("unsqueeze", each, axes=others)
         results.append(
             make("expand", {"X": each, **inputs}, _named(name, i), **attrs)
         )
@@ -330,14 +328,14 @@ def roll(
     shifts = [shifts] if isinstance(shifts, int) else list(shifts)
     if dims is not None:
         axes = [dims] if isinstance(dims, int) else list(dims)
-        return make("roll", {"X": input}, shifts=shifts, axis=axes)
+        return make("roll", input, shifts=shifts, axis=axes)
     shape = ranked_shape("roll: input", input)
-    flat = make("reshape", {"X": input}, shape=[-1])
-    out = make("roll", {"X": flat}, shifts=shifts, axis=[0] * len(shifts))
+    flat = make("reshape", input, shape=[-1])
+    out = make("roll", flat, shifts=shifts, axis=[0] * len(shifts))
     if shape.count(None) <= 1:
         sizes = [-1 if each is None else each for each in shape]
-        return make("reshape", {"X": out}, shape=sizes)
-    whole = make("shape", {"X": input})
+        return make("reshape", out, shape=sizes)
+    whole = make("shape", input)
     return make("reshape", {"X": out, "Shape": whole})
 
 
@@ -350,9 +348,9 @@ def _regrouped(
     name: str | None,
 ) -> Variable:
     """Reshape to ``groups``, permute these dims and reshape to ``sizes``."""
-    x = make("reshape", {"X": x}, shape=reshape_sizes(what, groups))
-    x = make("transpose", {"X": x}, axis=order)
-    return make("reshape", {"X": x}, name, shape=reshape_sizes(what, sizes))
+    x = make("reshape", x, shape=reshape_sizes(what, groups))
+    x = make("transpose", x, axis=order)
+    return make("reshape", x, name, shape=reshape_sizes(what, sizes))
 
 
 def _image(what: str, x: Any, channels: int, height: int) -> list[int | None]:
@@ -450,7 +448,7 @@ def unfold(
         pads = [pads[0], pads[2], pads[1], pads[3]]
     return make(
         "unfold",
-        {"X": x},
+        x,
         name,
         kernel_sizes=size_list("unfold: kernel_sizes", kernel_sizes),
         strides=size_list("unfold: strides", strides),
@@ -484,17 +482,17 @@ def argsort(
     x = input
     if transposed:
         order[axis], order[-1] = order[-1], order[axis]
-        x = make("transpose", {"X": x}, axis=order)
+        x = make("transpose", x, axis=order)
     inputs, attrs = {"X": x}, {"largest": descending}
     count = shape[axis] if shape else 1
     if count is None:
-        inputs["K"] = make("shape", {"X": input}, start=axis, end=axis + 1)
+        inputs["K"] = make("shape", input, start=axis, end=axis + 1)
     else:
         attrs["k"] = count
     outputs = input.program.append_op("top_k", inputs, attrs=attrs)
     indices = outputs["Indices"]
     if transposed:
-        indices = make("transpose", {"X": indices}, axis=order)
+        indices = make("transpose", indices, axis=order)
     # gather_elements has a gradient.
     both = {"X": input, "Index": indices}
     return Argsort(make("gather_elements", both, name, axis=axis), indices)

@@ -41,8 +41,8 @@ def _number(what: str, i: Any, program: Program) -> Variable:
             )
         return constant(program, [i], "int64")
     if i.dtype != "int64":
-        i = make("cast", {"X": i}, dtype="int64")
-    return i if i.shape == (1,) else make("reshape", {"X": i}, shape=[1])
+        i = make("cast", i, dtype="int64")
+    return i if i.shape == (1,) else make("reshape", i, shape=[1])
 
 
 def _levels(x: Variable) -> list[Variable]:
@@ -294,22 +294,17 @@ def tensor_array_to_tensor(
     order.insert(at, 0)
     named = name if use_stack else None
     if at or named:
-        all_of_it = make("transpose", {"X": all_of_it}, named, axis=order)
+        all_of_it = make("transpose", all_of_it, named, axis=order)
     if use_stack:
         size = constant(stack.program, [1], "int32")
     else:
         sizes = [*shape[1 : at + 1], None, *shape[at + 2 :]]
         all_of_it = make(
-            "reshape",
-            {"X": all_of_it},
-            name,
-            shape=_merged(what, sizes, at),
+            "reshape", all_of_it, name, shape=_merged(what, sizes, at)
         )
-        size = make("shape", {"X": stack})
-        size = make(
-            "slice", {"X": size}, starts=[at + 1], ends=[at + 2], axes=[0]
-        )
-        size = make("cast", {"X": size}, dtype="int32")
+        size = make("shape", stack)
+        size = make("slice", size, starts=[at + 1], ends=[at + 2], axes=[0])
+        size = make("cast", size, dtype="int32")
     index = make("expand", {"X": size, "Shape": length})
     return Joined(all_of_it, index)
 

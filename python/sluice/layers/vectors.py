@@ -26,8 +26,8 @@ __all__ = [
 def _size(op: str, x: Variable, attrs: dict[str, Any]) -> Variable:
     """The largest (or smallest) magnitude of each row, 1 if that is 0 or
     infinite, as a constant: x over it has powers that are no 0 and no inf."""
-    size = make(op, {"X": abs(x)}, **attrs)
-    usual = (size > 0.0) & make("isfinite", {"X": size})
+    size = make(op, abs(x), **attrs)
+    usual = (size > 0.0) & make("isfinite", size)
     size = where(usual, size, 1.0)
     size.stop_gradient = True
     return size
@@ -37,7 +37,7 @@ def _sum_of_powers(x: Variable, p: float, attrs: dict[str, Any]) -> Variable:
     """The p-norm, whose gradient is 0 where it or an element is 0."""
     op = "reduce_max" if p > 0 else "reduce_min"
     scaled = x / _size(op, x, attrs | {"keep_dim": True})
-    total = make("reduce_sum", {"X": abs(scaled) ** p}, **attrs)
+    total = make("reduce_sum", abs(scaled) ** p, **attrs)
     none = total == 0.0
     root = where(none, 1.0, total) ** (1.0 / p) * _size(op, x, attrs)
     return where(none, 0.0 if p > 0 else math.inf, root)
@@ -64,17 +64,17 @@ def norm(
     attrs = {"dim": axes, "keep_dim": keepdim}
     rows = {"fro": "reduce_l2", 2: "reduce_l2", 1: "reduce_l1"}
     if p in rows:
-        return make(rows[p], {"X": input}, name, **attrs)
+        return make(rows[p], input, name, **attrs)
     if isinstance(p, str) or p != p:
         raise wrong(f"norm: p = {p!r}; expected a number or 'fro'")
     if math.isinf(p):
         op = "reduce_max" if p > 0 else "reduce_min"
-        return make(op, {"X": abs(input)}, name, **attrs)
+        return make(op, abs(input), name, **attrs)
     if p == 0:
-        counted = make("cast", {"X": input != 0}, dtype=input.dtype)
-        return make("reduce_sum", {"X": counted}, name, **attrs)
+        counted = make("cast", input != 0, dtype=input.dtype)
+        return make("reduce_sum", counted, name, **attrs)
     result = _sum_of_powers(input, float(p), attrs)
-    return result if name is None else make("assign", {"X": result}, name)
+    return result if name is None else make("assign", result, name)
 
 
 def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -85,7 +85,7 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
         y: in the same shape.
         name: what the result is called.
     """
-    return make("reduce_sum", {"X": x * y}, name, dim=[-1], keep_dim=True)
+    return make("reduce_sum", x * y, name, dim=[-1], keep_dim=True)
 
 
 def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
@@ -107,9 +107,9 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
             raise wrong(f"cross: dim {axis} of {each!r} needs 3 elements")
     order = list(range(len(shape)))  # long rows are rolled faster
     order[0], order[axis] = axis, 0
-    x, y = (make("transpose", {"X": z}, axis=order) for z in (input, other))
+    x, y = (make("transpose", z, axis=order) for z in (input, other))
     out = roll(x, -1, 0) * roll(y, -2, 0) - roll(x, -2, 0) * roll(y, -1, 0)
-    return make("transpose", {"X": out}, axis=order)
+    return make("transpose", out, axis=order)
 
 
 def kron(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -128,7 +128,7 @@ def kron(x: Variable, y: Variable, name: str | None = None) -> Variable:
         axes = list(range(2 * missing))
         axes += [2 * (missing + k) + 1 - i for k in range(len(shape))]
         if axes:
-            part = make("unsqueeze", {"X": part}, axes=axes)
+            part = make("unsqueeze", part, axes=axes)
         parts.append(part)
         shape[:0] = [1] * missing
     pairs = zip(*shapes, strict=True)
@@ -138,7 +138,7 @@ def kron(x: Variable, y: Variable, name: str | None = None) -> Variable:
             f"kron: more than one size is unknown: {x!r}, {y!r}",
             UnimplementedError,
         )
-    return make("reshape", {"X": parts[0] * parts[1]}, name, shape=sizes)
+    return make("reshape", parts[0] * parts[1], name, shape=sizes)
 
 
 def cos_sim(X: Variable, Y: Variable) -> Variable:
@@ -154,12 +154,12 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     """
     ranked_shape("cos_sim: X", X, 2)
     ranked_shape("cos_sim: Y", Y, 2)
-    x = make("flatten", {"X": X}, axis=1)
-    y = make("flatten", {"X": Y}, axis=1)
+    x = make("flatten", X, axis=1)
+    y = make("flatten", Y, axis=1)
     both = {"dim": [1], "keep_dim": True}
     x, y = (each / _size("reduce_max", each, both) for each in (x, y))
-    product = make("reduce_sum", {"X": x * y}, **both)
-    lengths = [make("reduce_l2", {"X": each}, **both) for each in (x, y)]
+    product = make("reduce_sum", x * y, **both)
+    lengths = [make("reduce_l2", each, **both) for each in (x, y)]
     return product / (lengths[0] * lengths[1])
 
 
@@ -232,20 +232,20 @@ def linspace(
     ends = []
     for each in (start, stop):
         if isinstance(each, Variable):
-            each = make("cast", {"X": each}, dtype=kind)
-            ends.append(make("reshape", {"X": each}, shape=[1]))
+            each = make("cast", each, dtype=kind)
+            ends.append(make("reshape", each, shape=[1]))
             continue
         _require_held("linspace", dtype, each, whole=whole)
         ends.append(i._constant(each) if whole else float(each))
     first, last = ends
     if whole:
         out = _between(first, last, i, max(num - 1, 1))
-        return make("cast", {"X": out}, name, dtype=dtype)
+        return make("cast", out, name, dtype=dtype)
     step = (last - first) / max(num - 1, 1)
     low = i * step + first
     high = (-i + (num - 1)) * (-step) + last
     out = where(i < num / 2, low, high)
-    return make("cast", {"X": out}, name, dtype=dtype)
+    return make("cast", out, name, dtype=dtype)
 
 
 def _between(first: Variable, last: Variable, i: Variable, n: int) -> Variable:
@@ -254,7 +254,7 @@ def _between(first: Variable, last: Variable, i: Variable, n: int) -> Variable:
     rest = i * (last % n - first % n)
     floor = first + i * (last // n - first // n) + rest // n
     up = (floor < 0) & (rest % n > 0)
-    return floor + make("cast", {"X": up}, dtype="int64")
+    return floor + make("cast", up, dtype="int64")
 
 
 def eye(
@@ -282,7 +282,7 @@ def eye(
     if not batch_shape:
         return out
     shape = [*batch_shape, num_rows, columns]
-    return make("expand", {"X": out}, shape=shape)
+    return make("expand", out, shape=shape)
 
 
 def _require_held(
@@ -331,8 +331,8 @@ def randint(
         raise wrong(f"randint: {high - low} numbers; expected at most 2^53")
     _require_held("randint", dtype, low, high - 1)
     drawn = _drawn(shape, high - low, seed)
-    whole = make("floor", {"X": drawn})
-    return make("cast", {"X": whole + low if low else whole}, dtype=dtype)
+    whole = make("floor", drawn)
+    return make("cast", whole + low if low else whole, dtype=dtype)
 
 
 def randperm(n: int, dtype: Any = "int64", seed: int = 0) -> Variable:
@@ -349,4 +349,4 @@ def randperm(n: int, dtype: Any = "int64", seed: int = 0) -> Variable:
     _require_held("randperm", dtype, max(count - 1, 0))
     keys = _drawn([count], 1, seed)
     outputs = keys.program.append_op("top_k", {"X": keys}, attrs={"k": count})
-    return make("cast", {"X": outputs["Indices"]}, dtype=dtype)
+    return make("cast", outputs["Indices"], dtype=dtype)
