@@ -178,24 +178,29 @@ def _append_loop(
     goes_on: Variable,
     **attrs: Any,
 ) -> list[Variable]:
+    """End the block and append the loop of :func:`while_loop`."""
+    inputs = {"Cond": begins, "Carried": first.variables}
+    attrs["condition_out"] = goes_on.name
+    last, _ = _loop(begins.program, inputs, inside, **attrs)
+    return first.values_from(last)
+
+
+def _loop(
+    program: Program,
+    inputs: dict[str, Any],
+    inside: tuple[int, list[Variable], list[Variable]],
+    **attrs: Any,
+) -> tuple[list[Variable], list[Variable]]:
     """End the block of ``inside``, which has the carried variables as it gets
-    and as it gives them, and append the loop of :func:`while_loop`.
+    and as it gives them, and append its loop; return what that carries and
+    stacks.
     """
     block, carried, following = inside
-    program = begins.program
     program._end_block()
-    op_outputs = program.append_op(
-        "loop",
-        inputs={"Cond": begins, "Carried": first.variables},
-        attrs={
-            "block": block,
-            "carried": _names(carried),
-            "carried_out": _names(following),
-            "condition_out": goes_on.name,
-            **attrs,
-        },
-    )
-    return first.values_from(_unpacked(op_outputs, "Out"))
+    attrs |= {"block": block, "carried": _names(carried)}
+    attrs["carried_out"] = _names(following)
+    outputs = program.append_op("loop", inputs, attrs=attrs)
+    return _unpacked(outputs, "Out"), _unpacked(outputs, "Stacked")
 
 
 def scan(
@@ -248,20 +253,14 @@ def scan(
         what = "scan: what fn carries on"
         following = first.same(what, values_of(what, results), carried)
         outputs = _list("scan: what fn stacks", outputs)
-        program._end_block()
-        op_outputs = program.append_op(
-            "loop",
-            inputs={"Carried": first.variables, "Sequences": sequences},
-            attrs={
-                "block": block,
-                "carried": _names(carried),
-                "slices": _names(elements),
-                "carried_out": _names(following),
-                "stacked": _names(outputs),
-                "sequence_reversed": [int(reverse)] * len(sequences),
-                "stacked_reversed": [int(reverse)] * len(outputs),
-                "recompute": recompute,
-            },
+        last, stacked = _loop(
+            program,
+            {"Carried": first.variables, "Sequences": sequences},
+            (block, carried, following),
+            slices=_names(elements),
+            stacked=_names(outputs),
+            sequence_reversed=[int(reverse)] * len(sequences),
+            stacked_reversed=[int(reverse)] * len(outputs),
+            recompute=recompute,
         )
-    carried = first.values_from(_unpacked(op_outputs, "Out"))
-    return carried, _unpacked(op_outputs, "Stacked")
+    return first.values_from(last), stacked

@@ -13,7 +13,7 @@ from ..layer_helper import LayerHelper, ParamAttr, make, number_like, where
 from ..program import Variable, require_variable
 from . import ops
 from .carried import Carried, step_of
-from .control_flow import _block_data, _list, _names, _new_blocks, _unpacked
+from .control_flow import _block_data, _list, _loop, _names, _new_blocks
 from .recurrent import _part
 from .sequence import require_ragged
 from .tensor import zeros_like
@@ -390,32 +390,23 @@ def sequence_scan(
             _where(goes_on, new, old)
             for new, old in zip(following, carried, strict=True)
         ]
-        program._end_block()
-        op_outputs = program.append_op(
-            "loop",
-            inputs={
-                "Carried": first,
-                "Sequences": [each["Out"] for each in padded],
-            },
-            attrs={
-                "block": block,
-                "iteration": step.name,
-                "carried": _names(carried),
-                "slices": _names(elements),
-                "carried_out": _names(following),
-                "stacked": _names(outputs),
-                "sequence_axes": [1] * len(rows),
-                "stacked_axes": [1] * len(outputs),
-                "recompute": recompute,
-            },
+        last, stacked = _loop(
+            program,
+            {"Carried": first, "Sequences": [each["Out"] for each in padded]},
+            (block, carried, following),
+            iteration=step.name,
+            slices=_names(elements),
+            stacked=_names(outputs),
+            sequence_axes=[1] * len(rows),
+            stacked_axes=[1] * len(outputs),
+            recompute=recompute,
         )
     collected = [
-        make("sequence_unpad_as", {"X": each, "Y": like})
-        for each in _unpacked(op_outputs, "Stacked")
+        make("sequence_unpad_as", {"X": each, "Y": like}) for each in stacked
     ]
     if reverse:
         collected = [make("sequence_reverse", x) for x in collected]
-    return _unpacked(op_outputs, "Out"), collected
+    return last, collected
 
 
 def _cut_alike(xs: list[Variable]) -> list[Variable]:

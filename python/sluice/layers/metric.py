@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..feed_values import positive
 from ..initializer import Constant
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, make
 from ..program import Variable
 from .sequence import reduce_rows
 
@@ -47,11 +47,8 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
     """
     indices = topk(input, k).indices
     if input.lod_level:  # the share of true rows
-        append = input.program.append_op
-        equal = append("equal", {"X": indices, "Y": label})["Out"]
-        right = append("cast", {"X": equal}, attrs={"dtype": "float32"})
-        right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
-        return reduce_rows("mean", right["Out"], {})
+        right = make("cast", indices == label, dtype="float32")
+        return reduce_rows("mean", make("reduce_max", right, dim=[1]), {})
     inputs = {"Indices": indices, "Label": label}
     return input.program.append_op("accuracy", inputs)["Accuracy"]
 
