@@ -50,12 +50,19 @@ def load(name: str, batch: int = 32) -> Job:
         )
     if name.endswith(".py"):
         return _from_script(name)
+    outputs: list[str] | None = None
     if name.endswith(".onnx"):
-        return _from_model(name, batch)
-    if name.endswith(".pdmodel") or os.path.isdir(name):
-        return _from_fluid(name, batch)
-    program = sl.io.load_program(name)
-    return Job(name, program, make_feed(program, batch), None, values(program))
+        model = sl.onnx.load(name)
+        outputs = [output.name for output in model.outputs]
+        program, scope = model.program, model.scope
+    elif name.endswith(".pdmodel") or os.path.isdir(name):
+        model = sl.fluid.load(name)
+        outputs = [model.values.get(fetch, fetch) for fetch in model.fetches]
+        program, scope = model.program, model.scope
+    else:
+        program = sl.io.load_program(name)
+        scope = values(program)
+    return Job(name, program, make_feed(program, batch), outputs, scope)
 
 
 def call(
@@ -126,20 +133,6 @@ def _from_script(path: str) -> Job:
         sl.Executor().run(startup, scope=scope)
     fetches = found.get("fetch_list")
     return Job(path, program, dict(feed), fetches, scope)
-
-
-def _from_model(path: str, batch: int) -> Job:
-    model = sl.onnx.load(path)
-    outputs = [output.name for output in model.outputs]
-    feed = make_feed(model.program, batch)
-    return Job(path, model.program, feed, outputs, model.scope)
-
-
-def _from_fluid(path: str, batch: int) -> Job:
-    model = sl.fluid.load(path)
-    outputs = [model.values.get(name, name) for name in model.fetches]
-    feed = make_feed(model.program, batch)
-    return Job(path, model.program, feed, outputs, model.scope)
 
 
 def _not_defined(path: str, name: str, what: str, got: Any) -> Exception:

@@ -9,29 +9,30 @@ from typing import Any
 
 from . import text
 from .supervise import Worker, ended
-from .verdicts import Verification
+from .verdicts import Verdict
 from .verify import verify
 from .worker import GRADIENT
 
 # Seconds of comparisons that one step may take beyond the budget.
 _PATIENCE = 30
+# What the process that tunes is told of the command.
+_OPTIONS = (
+    "program", "batch", "kernels", "budget", "again", "all", "place", "threads",
+)  # fmt: skip
 
 
-def _hints(verifications: list[Verification]) -> str:
+def _hints(verdicts: list[Verdict]) -> str:
     """Hints that exclude wrong kernels and keep ops of the others unfused."""
-    wrong: dict[str, None] = {}
-    right: dict[str, None] = {}
-    for verification in verifications:
-        for verdict in verification.verdicts:
-            if verdict.variant == GRADIENT:
-                continue
-            rule = f"library={verdict.library}, variant={verdict.variant}"
-            if verdict.verdict == "WRONG":
-                wrong[f"{verdict.op}: exclude {rule}"] = None
-            else:
-                right[f"{verdict.op}: prefer {rule}"] = None
-    excluded = {rule.replace(": exclude ", ": prefer ") for rule in wrong}
-    return "; ".join([*wrong, *(r for r in right if r not in excluded)])
+    wrong, right = [], []
+    for verdict in verdicts:
+        rule = f"library={verdict.library}, variant={verdict.variant}"
+        side = wrong if verdict.verdict == "WRONG" else right
+        side.append((verdict.op, rule))
+    hints = [f"{op}: exclude {rule}" for op, rule in wrong]
+    hints += [
+        f"{op}: prefer {rule}" for op, rule in right if (op, rule) not in wrong
+    ]
+    return "; ".join(dict.fromkeys(hints))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,22 +44,18 @@ def run(arguments: argparse.Namespace) -> int:
         if verification.refusal:
             return 1
         verifications.append(verification)
-    hints = _hints(verifications)
-    wrong = _wrong(verifications)
+    verdicts = [
+        verdict
+        for verification in verifications
+        for verdict in verification.verdicts
+        if verdict.variant != GRADIENT
+    ]
+    hints = _hints(verdicts)
+    wrong = [v.kernel for v in verdicts if v.verdict == "WRONG"]
     status = 0 if all(verifications) else 1
     while True:
-        job = {
-            "program": arguments.program,
-            "batch": arguments.batch,
-            "kernels": arguments.kernels,
-            "budget": arguments.budget,
-            "again": arguments.again,
-            "all": arguments.all,
-            "place": arguments.place,
-            "threads": arguments.threads,
-            "hints": hints,
-            "wrong": wrong,
-        }
+        job = {name: getattr(arguments, name) for name in _OPTIONS}
+        job |= {"hints": hints, "wrong": list(dict.fromkeys(wrong))}
         outcome, failed, kept = _tune_once(job)
         if outcome is not None:
             break
@@ -71,19 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     for line in _advice(arguments.kernels, outcome):
         print(line)
     return status
-
-
-def _wrong(verifications: list[Verification]) -> list[str]:
-    """Names of the excluded kernels, each once."""
-    return list(
-        dict.fromkeys(
-            f"{verdict.op}/{verdict.variant} "
-            f"({verdict.place} {verdict.library})"
-            for verification in verifications
-            for verdict in verification.verdicts
-            if verdict.verdict == "WRONG" and verdict.variant != GRADIENT
-        )
-    )
 
 
 def _advice(files: list[str], by_word: dict[str, list[str]]) -> list[str]:

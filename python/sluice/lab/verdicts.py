@@ -22,7 +22,7 @@ class Mistake:
 
     def __str__(self) -> str:
         where = f"example {self.example}: {self.signature}"
-        threads = f"{self.threads} thread" + "s" * (self.threads != 1)
+        threads = text.count(self.threads, "thread")
         return (
             f"FAIL {self.kernel}: {self.check}\n"
             f"  {where}, {threads}\n"
@@ -49,10 +49,13 @@ class Verdict:
     @property
     def name(self) -> str:
         """A name such as "relu/fast (cpu float32 MINE)"."""
-        return (
-            f"{self.op}/{self.variant} "
-            f"({self.place} {self.dtype} {self.library})"
-        )
+        place = f"{self.place} {self.dtype} {self.library}"
+        return f"{self.op}/{self.variant} ({place})"
+
+    @property
+    def kernel(self) -> str:
+        """Its name for all dtypes, such as "relu/fast (cpu MINE)"."""
+        return f"{self.op}/{self.variant} ({self.place} {self.library})"
 
     @property
     def verdict(self) -> str:
@@ -90,25 +93,19 @@ class Verification:
         groups: dict[tuple[str, ...], list[Verdict]] = {}
         for verdict in self.verdicts:
             mistakes = {mistake.check for mistake in verdict.mistakes}
-            key = (
-                f"{verdict.op}/{verdict.variant} "
-                f"({verdict.place} {verdict.library})",
-                verdict.verdict,
-                ", ".join(sorted(mistakes)),
-                verdict.remark,
-            )
+            checks = ", ".join(sorted(mistakes))
+            key = verdict.kernel, verdict.verdict, checks, verdict.remark
             groups.setdefault(key, []).append(verdict)
-        for (name, said, mistakes, remark), verdicts in groups.items():
+        for (name, outcome, checks, remark), verdicts in groups.items():
             run = sum(verdict.examples for verdict in verdicts)
             refused = sum(verdict.refused for verdict in verdicts)
             taken = f"{run}" + (f", {refused} refused" if refused else "")
-            if not run and not remark and said == "not checked":
+            if not run and not remark and outcome == "not checked":
                 remark = "it takes none of the examples (--examples FILE)"
-            detail = mistakes or remark
+            detail = checks or remark
             dtypes = ", ".join(verdict.dtype for verdict in verdicts)
-            rows.append(
-                [name, dtypes, taken, said + (f": {detail}" * bool(detail))]
-            )
+            outcome += f": {detail}" * bool(detail)
+            rows.append([name, dtypes, taken, outcome])
         return text.table(rows, str.ljust)
 
     def to_json(self) -> dict[str, Any]:
