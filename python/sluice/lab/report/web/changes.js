@@ -3,7 +3,7 @@
   const { make } = sluice;
   const kernel = (side) => (side ? sluice.kernel(side) : "");
 
-  const head = (report, name) => make("li", {}, make("b", {}, name), ` ${report.name}, ${report.created.replace("T", " ").replace("Z", " UTC")}: ${sluice.said(report.run_text)} per run`);
+  const head = (report, name) => make("li", {}, make("b", {}, name), ` ${report.name}, ${report.created.replace("T", " ").replace("Z", " UTC")}: ${sluice.sentence(report.run_text)} per run`);
 
   sluice.showChanges = () => {
     const changes = sluice.report.changes;
@@ -29,7 +29,7 @@
     const { table } = sluice.table(columns, changes.ops, { choose });
     sluice.fill("changes-body",
       make("ul", {}, head(changes.old, "Before:"), head(changes.new, "Now:")),
-      make("p", { class: "verdict" }, `A run now, and before: ${changes.verdict}.${timed ? "" : ` ${sluice.said(changes.why_no_times)}.`}`),
+      make("p", { class: "verdict" }, `A run now, and before: ${changes.verdict}.${timed ? "" : ` ${sluice.sentence(changes.why_no_times)}.`}`),
       changes.comparable ? "" : make("p", { class: "warning" }, "Machine or number of threads differ: times cannot be compared."),
       make("p", { class: "note" }, `${sluice.count(changes.ops.length + changes.left_out, "op")} changed, ${sluice.count(changes.same, "op")} did not.${changes.left_out ? ` The ${changes.ops.length} with the largest difference:` : ""}`),
       changes.ops.length ? make("div", { class: "panel scroll tall" }, table) : "");

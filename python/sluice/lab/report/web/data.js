@@ -39,6 +39,5 @@ sluice.outputText = (op) => op.outputs.map(sluice.shape).join(", ");
 // Calls each function with the chosen op (or node of several ops).
 sluice.onChoose = [];
 sluice.choose = (what, scroll = false) => {
-  sluice.chosen = what;
   for (const call of sluice.onChoose) call(what, scroll);
 };

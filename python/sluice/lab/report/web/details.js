@@ -20,7 +20,7 @@
     const groups = new Map();
     for (const candidate of op.candidates.filter(isRefused)) {
       const rank = common.findIndex(([holds]) => holds(candidate, op));
-      const why = rank < 0 ? sluice.said(candidate.refusal) : common[rank][1](op);
+      const why = rank < 0 ? sluice.sentence(candidate.refusal) : common[rank][1](op);
       if (!groups.has(why)) groups.set(why, { rank, kernels: [] });
       const name = `${candidate.place === op.place ? "" : `${candidate.place} `}${sluice.kernel(candidate)}`;
       groups.get(why).kernels.push(candidate.dtype === op.dtype ? name : `${name} ${candidate.dtype}`);
@@ -64,7 +64,7 @@
       make("td", { class: "n" }, candidate.refusal && !measured ? "-" : error(measured)),
     ];
     const reason = candidate.refusal
-      ? make("tr", { class: "reason" }, make("td", { colspan: 6 }, sluice.said(candidate.refusal)))
+      ? make("tr", { class: "reason" }, make("td", { colspan: 6 }, sluice.sentence(candidate.refusal)))
       : null;
     return [make("tr", { class: kind }, cells), reason];
   };
@@ -120,7 +120,7 @@
   sluice.opDetails = (op) => {
     const head = [
       row("Kernel", make("b", {}, op.kernelName), ` at ${op.place}, ${op.dtype}, layout ${op.layout}`),
-      row("Chosen because", sluice.said(op.reason)),
+      row("Chosen because", sluice.sentence(op.reason)),
       op.seconds === null ? [] : row("Time in a run", make("b", {}, sluice.time(op.seconds)), ` (${sluice.opInterval(op.measured)}), ${sluice.percent(op.share)} of all ops`),
     ];
     const facts = [
@@ -136,9 +136,9 @@
       row("Outputs", list(op.outputs, op.outputs_left_out)),
     ];
     const hints = sluice.report.lists[op.candidate_list].hints;
-    if (hints.length) facts.push(row("Hints", sluice.said(hints.join("; "))));
+    if (hints.length) facts.push(row("Hints", sluice.sentence(hints.join("; "))));
     const notes = sluice.report.lists[op.candidate_list].notes;
-    if (notes.length) facts.push(row("Notes", sluice.said(notes.join("; "))));
+    if (notes.length) facts.push(row("Notes", sluice.sentence(notes.join("; "))));
     return [
       make("h3", {}, `${op.number} ${op.op}`),
       make("dl", { class: "facts" }, head.flat()),

@@ -31,7 +31,7 @@ sluice.anyTime = (seconds, digits) =>
   seconds === 0 ? "0" : scaled(seconds, [["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]], digits);
 
 // Sluice's sentences, in the units of this page.
-sluice.said = (text) => text.replace(/(\d) us\b/g, "$1 \u00b5s");
+sluice.sentence = (text) => text.replace(/(\d) us\b/g, "$1 \u00b5s");
 
 // The predicted time of an op or candidate, with its significant digits.
 sluice.predicted = (of) => sluice.time(of.predicted_seconds, of.evidence === "estimated" ? 2 : 3);

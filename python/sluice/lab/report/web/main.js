@@ -26,12 +26,12 @@
   const faulty = report.fault ? sluice.byIndex.get(report.fault.op) : undefined;
   if (report.fault) {
     document.getElementById("fault").hidden = false;
-    sluice.fill("fault", sluice.said(report.fault.lines.join("\n")), faulty ? ", here in " : "",
+    sluice.fill("fault", sluice.sentence(report.fault.lines.join("\n")), faulty ? ", here in " : "",
       faulty ? make("button", { type: "button", class: "link", onclick: () => sluice.choose(faulty, true) }, `${faulty.number} ${faulty.op}`) : "");
   }
   const words = report.wrong_kernels.map((text) => `${text}.`);
   if (report.why_no_times) {
-    words.push(`${sluice.said(report.why_no_times)}.`);
+    words.push(`${sluice.sentence(report.why_no_times)}.`);
     for (const id of ["strip", "bars"]) document.getElementById(id).parentElement.hidden = true;
     for (const id of ["prediction", "roofline"]) document.getElementById(id).hidden = true;
   } else if (summary.ops > 0) {
@@ -68,7 +68,7 @@
 
   if (report.notes.length) {
     document.getElementById("remarks").hidden = false;
-    sluice.fill("remarks-list", report.notes.map((note) => make("li", {}, sluice.said(note))), report.notes_left_out ? make("li", {}, `and ${report.notes_left_out} more`) : "");
+    sluice.fill("remarks-list", report.notes.map((note) => make("li", {}, sluice.sentence(note))), report.notes_left_out ? make("li", {}, `and ${report.notes_left_out} more`) : "");
   }
 
   const terms = [
