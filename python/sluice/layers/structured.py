@@ -19,26 +19,19 @@ __all__ = [
 ]
 
 
-class Selected(NamedTuple):
-    """The outputs of beam_search."""
+class Beams(NamedTuple):
+    """The outputs of beam_search and of beam_search_decode."""
 
     ids: Variable
     scores: Variable
 
 
-class SelectedWithParents(NamedTuple):
+class BeamsWithParents(NamedTuple):
     """The outputs of beam_search with return_parent_idx."""
 
     ids: Variable
     scores: Variable
     parent_idx: Variable
-
-
-class Sentences(NamedTuple):
-    """The outputs of beam_search_decode."""
-
-    ids: Variable
-    scores: Variable
 
 
 def beam_search(
@@ -52,7 +45,7 @@ def beam_search(
     is_accumulated: bool = True,
     name: str | None = None,
     return_parent_idx: bool = False,
-) -> Selected | SelectedWithParents:
+) -> Beams | BeamsWithParents:
     """One step of a beam search: the best candidates of each source.
 
     The rows of a source are its hypotheses so far. A hypothesis has the
@@ -117,8 +110,8 @@ def beam_search(
     outputs = scores.program.append_op("beam_search", inputs, attrs=attrs)
     found = outputs["SelectedIds"], outputs["SelectedScores"]
     if return_parent_idx:
-        return SelectedWithParents(*found, outputs["ParentIdx"])
-    return Selected(*found)
+        return BeamsWithParents(*found, outputs["ParentIdx"])
+    return Beams(*found)
 
 
 def beam_search_decode(
@@ -127,7 +120,7 @@ def beam_search_decode(
     beam_size: int,
     end_id: int,
     name: str | None = None,
-) -> Sentences:
+) -> Beams:
     """The sentences that the steps of a beam search found.
 
     Args:
@@ -166,7 +159,7 @@ def beam_search_decode(
             "end_id": end_id,
         },
     )
-    return Sentences(outputs["SentenceIds"], outputs["SentenceScores"])
+    return Beams(outputs["SentenceIds"], outputs["SentenceScores"])
 
 
 def is_empty(x: Variable, name: str | None = None) -> Variable:

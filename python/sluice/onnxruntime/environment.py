@@ -97,5 +97,4 @@ def disable_telemetry_events() -> None:
     """Accepted; Sluice never sends anything."""
 
 
-def enable_telemetry_events() -> None:
-    """Accepted; Sluice never sends anything."""
+enable_telemetry_events = disable_telemetry_events

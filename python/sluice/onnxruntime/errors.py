@@ -30,24 +30,12 @@ class NoSuchFile(OrtException):
     """A file does not exist or cannot be read."""
 
 
-class NoModel(OrtException):
-    """Not raised by Sluice."""
-
-
-class EngineError(OrtException):
-    """Not raised by Sluice."""
-
-
 class RuntimeException(OrtException):
     """A device failed or memory ran out."""
 
 
 class InvalidProtobuf(OrtException):
     """The bytes are truncated or not a model."""
-
-
-class ModelLoaded(OrtException):
-    """Not raised by Sluice."""
 
 
 class NotImplemented(OrtException):
@@ -58,9 +46,11 @@ class InvalidGraph(OrtException):
     """The model contradicts itself."""
 
 
-class EPFail(OrtException):
-    """Not raised by Sluice."""
+class NotRaised(OrtException):
+    """Errors that onnxruntime raises, and Sluice does not."""
 
+
+EPFail = EngineError = ModelLoaded = NoModel = NotRaised
 
 _WHEREVER = (
     (errors.UnimplementedError, NotImplemented),
