@@ -219,9 +219,7 @@ def sequence_expand(
         return make("sequence_expand_as", {"X": x, "Y": y})
     inputs = {"Y": below, "YOffsets": levels[ref_level]}
     inputs["Capacity"] = make("sequence_expand_rows", {"X": x, **inputs})
-    return x.program.append_op(
-        "sequence_expand", {"X": x, **inputs}, attrs={"of_offsets": outer}
-    )["Out"]
+    return make("sequence_expand", {"X": x, **inputs}, of_offsets=outer)
 
 
 def sequence_pad(
@@ -304,8 +302,7 @@ def sequence_concat(
         )
     for each in input:
         require_ragged("sequence_concat", each)
-    inputs = {"X": list(input)}
-    return input[0].program.append_op("sequence_concat", inputs)["Out"]
+    return make("sequence_concat", list(input))
 
 
 def lod_reset(
