@@ -144,16 +144,16 @@ class LayerHelper(Shown):
     @staticmethod
     def _size(size: Any, name: str, shape: Sequence[Any]) -> int:
         try:
-            known = operator.index(size)
+            number = operator.index(size)
         except TypeError:
-            known = -1
-        if known < 0:
+            number = -1
+        if number < 0:
             raise argument_error(
                 f"parameter {name} needs a shape that is known, got "
                 f"{_core._shown(list(shape))}",
                 "python.parameter_shape",
             )
-        return known
+        return number
 
 
 def wrong(text: str, kind: type = InvalidArgumentError) -> Exception:
@@ -192,21 +192,21 @@ def one_shape(layer: str, **named: Any) -> None:
         shape = value.shape if isinstance(value, Variable) else value
         if isinstance(shape, (tuple, list)):
             shapes[name] = list(shape)
-    first, wanted = next(iter(shapes.items()), ("", []))
+    first, other = next(iter(shapes.items()), ("", []))
     for name, shape in shapes.items():
-        if len(shape) == len(wanted) and all(
-            a == b or None in (a, b) for a, b in zip(shape, wanted, strict=True)
+        if len(shape) == len(other) and all(
+            a == b or None in (a, b) for a, b in zip(shape, other, strict=True)
         ):
             continue
         advice = ""
-        with_sizes = [[s for s in x if s != 1] for x in (shape, wanted)]
-        if with_sizes[0] == with_sizes[1] and wanted[1:].count(None) < 2:
-            sizes = reshape_sizes(layer, wanted)
-            if wanted.count(None) == 1:
-                sizes = [-1 if size is None else size for size in wanted]
+        with_sizes = [[s for s in x if s != 1] for x in (shape, other)]
+        if with_sizes[0] == with_sizes[1] and other[1:].count(None) < 2:
+            sizes = reshape_sizes(layer, other)
+            if other.count(None) == 1:
+                sizes = [-1 if size is None else size for size in other]
             advice = f"; use sl.layers.reshape({name}, {sizes})"
         raise wrong(
-            f"{layer}: {name} has shape {shape} and {first} has {wanted}: "
+            f"{layer}: {name} has shape {shape} and {first} has {other}: "
             f"expected the same shape{advice}"
         )
 
@@ -236,13 +236,13 @@ def ranked_shape(what: str, x: Any, least: int = 0) -> tuple[int | None, ...]:
 
 def reshape_sizes(what: str, sizes: list[int | None]) -> list[int]:
     """Attribute shape of reshape; the first size and one more may be None."""
-    known = [0 if i == 0 and s is None else s for i, s in enumerate(sizes)]
-    if known.count(None) > 1:
+    shape = [0 if i == 0 and s is None else s for i, s in enumerate(sizes)]
+    if shape.count(None) > 1:
         raise wrong(
             f"{what}: more than one size besides the first is unknown: {sizes}",
             UnimplementedError,
         )
-    return [-1 if size is None else size for size in known]
+    return [-1 if size is None else size for size in shape]
 
 
 def where(condition: Variable, x: Any, y: Any) -> Variable:
@@ -294,8 +294,8 @@ def channels_of(
 ) -> int:
     """The number of channels, of an input of ``rank`` or of 2 and more."""
     require_variable(what, x)
-    known = None if x.shape is None else len(x.shape)
-    if known is None or (known < 2 if rank is None else known != rank):
+    axes = None if x.shape is None else len(x.shape)
+    if axes is None or (axes < 2 if rank is None else axes != rank):
         raise argument_error(
             f"{what} must have rank {rank or '2 or more'}, got {x!r}",
             "python.rank",
@@ -315,11 +315,11 @@ def one_of(what: str, value: Any, allowed: Iterable[Any]) -> Any:
     if any(type(value) is type(each) and value == each for each in allowed):
         return value
     *others, last = map(repr, allowed)
-    layer, got, instead = what.partition(":")[0], _core._shown(value), ""
+    layer, shown, hint = what.partition(":")[0], _core._shown(value), ""
     if isinstance(value, Variable):
-        got, instead = repr(value), f"; sl.layers.ops.{layer} takes variables"
+        shown, hint = repr(value), f"; sl.layers.ops.{layer} takes variables"
     raise argument_error(
-        f"{what}: expected {', '.join(others)} or {last}, got {got}{instead}",
+        f"{what}: expected {', '.join(others)} or {last}, got {shown}{hint}",
         "python.one_of",
     )
 

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     while True:
         job = {name: getattr(arguments, name) for name in _OPTIONS}
         job |= {"hints": hints, "wrong": list(dict.fromkeys(wrong))}
-        outcome, failed, kept = _tune_once(job)
+        outcome, failed, records = _tune_once(job)
         if outcome is not None:
             break
         status = 1
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not failed or failed in hints.split("; "):
             return status
         hints = f"{failed}; {hints}" if hints else failed
-    print(f"records: {kept}")
+    print(f"records: {records}")
     for line in _advice(arguments.kernels, outcome):
         print(line)
     return status

@@ -367,9 +367,9 @@ def bce_loss(
     one_shape("bce_loss", input=input, label=label)
     none = make("abs", input) <= math.exp(_LEAST_LOG)
     all = input == 1.0
-    kept = make("assign", input)
-    kept.stop_gradient = True
-    end = _STEEPEST * (input - kept)  # 0, for its gradient
+    constant = make("assign", input)
+    constant.stop_gradient = True
+    end = _STEEPEST * (input - constant)  # 0, for its gradient
     log = make("log", where(none, 1.0, input))
     log = where(none, end + _LEAST_LOG, log)
     rest = make("log1p", -where(all, 0.0, input))

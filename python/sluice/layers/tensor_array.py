@@ -168,8 +168,8 @@ def create_array(
     """
     first = list(initialized_list or [])
     like = shape if isinstance(shape, Variable) else None
-    known = [each for each in [like, *first] if isinstance(each, Variable)]
-    program = known[0].program if known else default_main_program()
+    variables = [each for each in [like, *first] if isinstance(each, Variable)]
+    program = variables[0].program if variables else default_main_program()
     room = positive("create_array: capacity", capacity)
     length = constant(program, [0], "int64")
     array = TensorArray(_core.DType(dtype), room, length, [])

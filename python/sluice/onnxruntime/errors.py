@@ -95,8 +95,8 @@ def _translating(
     try:
         yield
     except errors.SluiceError as error:
-        wanted = _BY_CHECK.get(error.check_id)
-        if wanted is None:
-            wanted = next(to for known, to in table if isinstance(error, known))
-        text = f"[Sluice] : {wanted.__name__} : {error}"
-        raise wanted(text) from error
+        kind = _BY_CHECK.get(error.check_id)
+        if kind is None:
+            kind = next(to for cause, to in table if isinstance(error, cause))
+        text = f"[Sluice] : {kind.__name__} : {error}"
+        raise kind(text) from error

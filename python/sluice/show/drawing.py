@@ -472,8 +472,8 @@ def _labels(boxes: list[Box]) -> list[tuple[str, str]]:
     """The text below each box and its look: shapes that change, and copies."""
     labels = []
     for box in boxes:
-        known = {boxes[s].shape for s in box.sources}
-        new = box.purpose != "feed" and box.shape not in known
+        shapes = {boxes[s].shape for s in box.sources}
+        new = box.purpose != "feed" and box.shape not in shapes
         labels.append((box.shape if new else "", "dim"))
     for box in boxes:
         for source, text in box.sources.items():

@@ -48,8 +48,8 @@ def make(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
     ]
     if len(nodes) > most_nodes:
         nodes = []
-    kept = {node["id"] for node in nodes}
-    edges = [e for e in edges if e["source"][0] == "n" or e["source"] in kept]
+    ids = {node["id"] for node in nodes}
+    edges = [e for e in edges if e["source"][0] == "n" or e["source"] in ids]
     nodes += [
         _node_of(f"n{i}", inside.start, ops[inside.start : inside.stop])
         for i, inside in enumerate(stretches)
@@ -134,16 +134,16 @@ def place(nodes: list[Node], edges: list[Edge]) -> dict[str, Any]:
     Long edges of a large graph are ``far``: they cross other nodes.
     """
     index = {node["id"]: i for i, node in enumerate(nodes)}
-    kept = _short(nodes, edges) if len(nodes) > _MANY_NODES else edges
+    lines = _short(nodes, edges) if len(nodes) > _MANY_NODES else edges
     layout = lay_out(
         [(node["width"], _HEIGHT) for node in nodes],
-        [(index[edge["source"]], index[edge["target"]], 0) for edge in kept],
+        [(index[edge["source"]], index[edge["target"]], 0) for edge in lines],
         [0.0] * len(nodes),
     )
     for node, (x, y) in zip(nodes, layout.boxes, strict=True):
         node["x"] = round(x + node["width"] / 2, 1)
         node["y"] = round(y + _HEIGHT / 2, 1)
-    for edge, route in zip(kept, layout.routes, strict=True):
+    for edge, route in zip(lines, layout.routes, strict=True):
         edge |= {"far": False, "path": curve(route)}
     for edge in edges:
         if "path" not in edge:
@@ -172,11 +172,11 @@ def _short(nodes: list[Node], edges: list[Edge]) -> list[Edge]:
     def rows(edge: Edge) -> int:
         return row[edge["target"]] - row[edge["source"]]
 
-    kept = []
+    result = []
     connected: set[str] = set()
     for edge in sorted(edges, key=rows):
         ends = {edge["source"], edge["target"]}
         if rows(edge) <= _MOST_ROWS or not ends <= connected:
-            kept.append(edge)
+            result.append(edge)
             connected |= ends
-    return kept
+    return result
