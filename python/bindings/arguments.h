@@ -115,6 +115,12 @@ using GivenInt = Given<int, kWhat, "int">;
 
 namespace nanobind::detail {
 
+template <typename T,
+          sluice::python::Literal kWhat,
+          sluice::python::Literal kShown>
+struct has_arg_defaults<sluice::python::Given<T, kWhat, kShown>>
+    : std::true_type {};
+
 // Converting may raise, which nanobind translates for parameters, but not for
 // elements of lists.
 template <typename T,

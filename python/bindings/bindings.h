@@ -3,6 +3,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
@@ -97,6 +98,11 @@ SLUICE_API Scope& ToScope(nb::handle value, std::string_view what);
 }  // namespace sluice::python
 
 namespace nanobind::detail {
+
+// Parameters that convert any object themselves get None, too, so that errors
+// are ours.
+template <>
+struct has_arg_defaults<handle> : std::true_type {};
 
 // Results of bound functions that ToPython converts; signatures show `object`.
 template <typename T>

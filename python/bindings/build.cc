@@ -63,11 +63,11 @@ class ThreadCount {
 void BindBuild(nb::module_& m) {
   m.attr("__version__") = SLUICE_PYTHON_VERSION;
   m.def("_config", &Config);
-  m.def("_shown", &Shown, "value"_a.none());
+  m.def("_shown", &Shown);
   m.def(
       "set_num_threads",
       [](GivenInt<"set_num_threads: count"> count) { SetNumThreads(count); },
-      "count"_a.none(),
+      "count"_a,
       "Threads of programs that are prepared from now on; 0 means all CPUs.");
   m.def("counters", &Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");

@@ -38,26 +38,20 @@ void BindDistributed(nb::module_& m) {
   m.def("_name_ranks", &NameRanks);
   m.def("_world_rank", [] { return World::Get().rank(); });
   m.def("_world_size", [] { return World::Get().size(); });
-  m.def("_world_library", [] { return World::Get().library(); });
   m.def("_world_waited", [] { return World::Get().WaitedSeconds(); });
   // Called for an uncaught exception that Python prints itself.
   m.def("_fail_world", [](const std::string& why) {
     World::NoteErrorShown();
     World::Get().Fail(why);
   });
-  m.def("_append_data_parallel", &AppendDataParallel, "program"_a, "loss"_a,
-        "parameters"_a, "no_gradient"_a, "gradient_ops"_a,
-        "bucket_bytes"_a.none(), "parts"_a.none(), "line"_a.none());
-  m.def(
-      "_same_on_ranks",
-      [](Given<Program&, "check_parameters"> program) {
-        std::vector<std::string> names;
-        for (const VarDesc& var : program.value.block().vars()) {
-          if (var.replicated) names.push_back(var.name);
-        }
-        return names;
-      },
-      "program"_a.none());
+  m.def("_append_data_parallel", &AppendDataParallel);
+  m.def("_same_on_ranks", [](Given<Program&, "check_parameters"> program) {
+    std::vector<std::string> names;
+    for (const VarDesc& var : program.value.block().vars()) {
+      if (var.replicated) names.push_back(var.name);
+    }
+    return names;
+  });
 }
 
 }  // namespace sluice::python

@@ -100,7 +100,7 @@ void BindDTypes(nb::module_& m) {
       .def("__str__", &Name)
       .def("__repr__",
            [](const PyDType& self) { return "sluice." + Name(self); })
-      .def("__eq__", &Equal, "other"_a.none())
+      .def("__eq__", &Equal)
       .def("__hash__",
            [](const PyDType& self) {
              return nb::hash(nb::str(Name(self).c_str()));

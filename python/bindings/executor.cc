@@ -108,18 +108,14 @@ void BindPlans(nb::module_& m) {
       .def_prop_ro("num_threads", &Plan::num_threads)
       .def_prop_ro("notes", &Plan::notes)
       .def_prop_ro("fetch_names", &Plan::fetch_names)
-      .def(
-          "_explain",
-          [](const Plan& self, const nb::tuple& wanted) {
-            return Explain(self, ToOptions(wanted));
-          },
-          "wanted"_a)
-      .def(
-          "_explain_tables",
-          [](const Plan& self, const nb::tuple& wanted) {
-            return Format("[{}]", ExplainTableJson(self, ToOptions(wanted)));
-          },
-          "wanted"_a)
+      .def("_explain",
+           [](const Plan& self, const nb::tuple& wanted) {
+             return Explain(self, ToOptions(wanted));
+           })
+      .def("_explain_tables",
+           [](const Plan& self, const nb::tuple& wanted) {
+             return Format("[{}]", ExplainTableJson(self, ToOptions(wanted)));
+           })
       .def("explain_json", [](const Plan& self) { return ExplainJson(self); });
 }
 
@@ -174,38 +170,28 @@ void BindExecutors(nb::module_& m) {
           },
           "place"_a = nb::none(), nb::kw_only(), "passes"_a = true,
           "queues"_a = 1)
-      .def("_run", &Run, "program"_a.none(), "feed"_a.none(),
-           "fetch_list"_a.none(), "scope"_a.none(), "return_numpy"_a.none())
-      .def("_run_debugging", &RunDebugging, "program"_a.none(), "feed"_a.none(),
-           "fetch_list"_a.none(), "scope"_a.none(), "check_nan"_a.none(),
-           "return_numpy"_a.none())
-      .def("_run_keeping_all", &RunKeepingAll, "program"_a.none(),
-           "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none())
-      .def(
-          "_prepare",
-          [](Executor& self, Given<Program&, "prepare"> program,
-             nb::handle feed, nb::handle fetch_list) {
-            const FeedArrays arrays(program, feed);
-            const Fetches fetches = ToFetches(program, fetch_list);
-            const ActiveHints hints;
-            return std::const_pointer_cast<Plan>(
-                self.Prepare(program, arrays.feeds(), fetches));
-          },
-          "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
-      .def(
-          "_explain",
-          [](const Executor& self, Explained program, const nb::tuple& wanted) {
-            const ActiveHints hints;
-            return self.Explain(program, ToOptions(wanted));
-          },
-          "program"_a.none(), "wanted"_a)
-      .def(
-          "_explain_tables",
-          [](const Executor& self, Explained program, const nb::tuple& wanted) {
-            const ActiveHints hints;
-            return self.ExplainTables(program, ToOptions(wanted));
-          },
-          "program"_a.none(), "wanted"_a)
+      .def("_run", &Run)
+      .def("_run_debugging", &RunDebugging)
+      .def("_run_keeping_all", &RunKeepingAll)
+      .def("_prepare",
+           [](Executor& self, Given<Program&, "prepare"> program,
+              nb::handle feed, nb::handle fetch_list) {
+             const FeedArrays arrays(program, feed);
+             const Fetches fetches = ToFetches(program, fetch_list);
+             const ActiveHints hints;
+             return std::const_pointer_cast<Plan>(
+                 self.Prepare(program, arrays.feeds(), fetches));
+           })
+      .def("_explain",
+           [](const Executor& self, Explained program, const nb::tuple& how) {
+             const ActiveHints hints;
+             return self.Explain(program, ToOptions(how));
+           })
+      .def("_explain_tables",
+           [](const Executor& self, Explained program, const nb::tuple& how) {
+             const ActiveHints hints;
+             return self.ExplainTables(program, ToOptions(how));
+           })
       .def("_last_plan",
            [](const Executor& self, Explained program) {
              return std::const_pointer_cast<Plan>(self.LastPlan(program));

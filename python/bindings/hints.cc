@@ -73,8 +73,7 @@ void BindHints(nb::module_& m) {
       "them. A generator that yields inside the block leaves it open for its "
       "caller, too, until it goes on or is closed.\n\n"
       "Raises InvalidArgumentError for a hint that cannot be parsed.")
-      .def(nb::init<const GivenText<"kernel_hints: hints">&>(),
-           "hints"_a.none())
+      .def(nb::init<const GivenText<"kernel_hints: hints">&>(), "hints"_a)
       .def("__enter__",
            [](nb::handle self) {
              nb::cast<PyHints&>(self).Enter();

@@ -122,7 +122,7 @@ nb::object Save(Given<Program&, "onnx.save"> program,
                 const std::map<std::string, std::vector<std::string>>& sizes,
                 GivenInt<"onnx.save: opset"> opset,
                 bool external_data,
-                const Plan* plan,
+                nb::handle plan,
                 const GivenText<"onnx.save: name">& name,
                 const GivenText<"onnx.save: description">& description,
                 nb::handle properties) {
@@ -132,7 +132,7 @@ nb::object Save(Given<Program&, "onnx.save"> program,
   options.size_names = sizes;
   options.opset = opset;
   options.external_data = external_data;
-  options.plan = plan;
+  options.plan = ToObject<Plan>(plan);  // null for None
   options.name = name;
   options.description = description;
   for (const nb::handle property : nb::borrow<nb::list>(properties)) {
@@ -153,41 +153,36 @@ nb::object Save(Given<Program&, "onnx.save"> program,
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
-  m.def("_save_onnx", &Save, "program"_a.none(), "scope"_a.none(),
-        "path"_a.none(), "is_path"_a, "outputs"_a, "inputs"_a, "sizes"_a,
-        "opset"_a.none(), "external_data"_a, "plan"_a.none(), "name"_a.none(),
-        "description"_a.none(), "properties"_a);
+  m.def("_save_onnx", &Save);
   // Returns (inputs, outputs, metadata, names of the parameters). `source` is a
   // path, or with `is_bytes` the model. Reads all before changes.
-  m.def(
-      "_load_onnx",
-      [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
-         nb::handle folder, nb::handle name, nb::handle limits) {
-        onnx::OnnxOptions options;
-        if (!limits.is_none()) options.limits = ToLimits(limits);
-        if (!folder.is_none()) options.folder = ToPath(folder);
-        if (!name.is_none()) options.name = ToText(name, "onnx.load: name");
-        const std::string path = is_bytes ? "" : ToPath(source);
-        std::string_view bytes;
-        if (is_bytes) {
-          const auto held = nb::borrow<nb::bytes>(source);
-          bytes = {static_cast<const char*>(held.data()), held.size()};
-        }
-        OnnxModel model = RunInterruptibly([&] {
-          OnnxModel loaded = is_bytes ? onnx::ParseOnnx(bytes, options)
-                                      : onnx::LoadOnnx(path, options);
-          loaded.PutParameters(scope);
-          return loaded;
+  m.def("_load_onnx",
+        [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
+           nb::handle folder, nb::handle name, nb::handle limits) {
+          onnx::OnnxOptions options;
+          if (!limits.is_none()) options.limits = ToLimits(limits);
+          if (!folder.is_none()) options.folder = ToPath(folder);
+          if (!name.is_none()) options.name = ToText(name, "onnx.load: name");
+          const std::string path = is_bytes ? "" : ToPath(source);
+          std::string_view bytes;
+          if (is_bytes) {
+            const auto held = nb::borrow<nb::bytes>(source);
+            bytes = {static_cast<const char*>(held.data()), held.size()};
+          }
+          OnnxModel model = RunInterruptibly([&] {
+            OnnxModel loaded = is_bytes ? onnx::ParseOnnx(bytes, options)
+                                        : onnx::LoadOnnx(path, options);
+            loaded.PutParameters(scope);
+            return loaded;
+          });
+          program = std::move(model.program);
+          return nb::make_tuple(ToList(model.inputs, DescribeValue),
+                                ToList(model.outputs, DescribeValue),
+                                MetadataOf(model.metadata),
+                                ToList(model.parameters, [](const auto& pair) {
+                                  return ToPythonText(pair.first);
+                                }));
         });
-        program = std::move(model.program);
-        return nb::make_tuple(
-            ToList(model.inputs, DescribeValue),
-            ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
-            ToList(model.parameters,
-                   [](const auto& pair) { return ToPythonText(pair.first); }));
-      },
-      "program"_a, "scope"_a, "source"_a, "is_bytes"_a, "folder"_a.none(),
-      "name"_a.none(), "limits"_a.none());
 }
 
 }  // namespace sluice::python

@@ -30,7 +30,7 @@ void BindPlace(nb::module_& m, const char* name, PlaceKind kind) {
       [kind](T* self, GivenInt<"place: index"> index) {
         new (self) T{{Checked(kind, index)}};
       },
-      "index"_a.none() = 0);
+      "index"_a = 0);
 }
 
 }  // namespace
@@ -69,13 +69,11 @@ void BindPlaces(nb::module_& m) {
       .def(
           "__repr__",
           [](nb::handle self) { return nb::str("<{}>").format(nb::str(self)); })
-      .def(
-          "__eq__",
-          [](const PyPlace& self, nb::handle other) {
-            return nb::isinstance<PyPlace>(other) &&
-                   nb::cast<const PyPlace&>(other).key == self.key;
-          },
-          "other"_a.none())
+      .def("__eq__",
+           [](const PyPlace& self, nb::handle other) {
+             return nb::isinstance<PyPlace>(other) &&
+                    nb::cast<const PyPlace&>(other).key == self.key;
+           })
       .def("__hash__",
            [](const PyPlace& self) { return std::hash<PlaceKey>()(self.key); });
   nb::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", "The host.")
@@ -90,13 +88,13 @@ void BindPlaces(nb::module_& m) {
              GivenInt<"CustomPlace: index"> index) {
             new (self) PyCustomPlace{{Checked(InternPlaceKind(type), index)}};
           },
-          "device_type"_a.none(), "index"_a.none() = 0);
+          "device_type"_a, "index"_a = 0);
   m.def(
       "device_count",
       [](const GivenText<"device_count: kind">& kind) {
         return DeviceManager::Instance().LoadAndCount(ParsePlaceKey(kind).kind);
       },
-      "kind"_a.none(),
+      "kind"_a,
       "Devices of a kind such as \"cuda\"; 0 when there is none. Loads the "
       "plug-in or module of the kind.");
 }

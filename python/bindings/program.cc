@@ -219,16 +219,6 @@ void SetPurpose(Program& self, const std::string& purpose) {
                                           : OpPurpose::kForward);
 }
 
-void BecomeCopy(Program& self, const Program& other) {
-  self = Program(other);
-}
-
-void BecomePruned(Program& self,
-                  const Program& other,
-                  const std::vector<std::string>& fetches) {
-  self = Prune(other, fetches);
-}
-
 std::string TextOf(const Program& self, bool all) {
   return all ? ToString(self) : BriefText(self);
 }
@@ -250,21 +240,15 @@ Program& ToProgram(nb::handle value, std::string_view what) {
 void BindPrograms(nb::module_& m) {
   nb::class_<Program>(m, "Program", nb::is_weak_referenceable())
       .def(nb::init<>())
-      .def("_data", &AddData, "name"_a.none(), "dtype"_a.none(),
-           "shape"_a.none(), "line"_a)
-      .def("_ragged_data", &AddRaggedData, "name"_a.none(), "dtype"_a.none(),
-           "shape"_a.none(), "levels"_a, "line"_a)
-      .def("_persistable", &AddPersistable, "name"_a.none(), "dtype"_a.none(),
-           "shape"_a.none())
-      .def("_append_op", &AppendOp, "type"_a.none(), "inputs"_a, "attributes"_a,
-           "outputs"_a, "line"_a, "hint"_a)
-      .def("_ragged_inputs", &RaggedInputs, "type"_a.none(), "inputs"_a,
-           "attributes"_a, "outputs"_a, "line"_a)
+      .def("_data", &AddData)
+      .def("_ragged_data", &AddRaggedData)
+      .def("_persistable", &AddPersistable)
+      .def("_append_op", &AppendOp)
+      .def("_ragged_inputs", &RaggedInputs)
       .def("_append_backward", &AppendBackward)
-      .def("_append_einsum", &AppendEinsum, "equation"_a.none(), "inputs"_a,
-           "line"_a)
-      .def("_var", &FindVar, "name"_a.none())
-      .def("_has_var", &HasVar, "name"_a.none())
+      .def("_append_einsum", &AppendEinsum)
+      .def("_var", &FindVar)
+      .def("_has_var", &HasVar)
       .def("_owner_of", &OwnerOfVar)
       .def("_blocks", &Blocks)
       .def("_made_at", &PlaceOfVar)
@@ -283,8 +267,13 @@ void BindPrograms(nb::module_& m) {
            [](Program& self, const Program& other) {
              self = other.CloneForTest();
            })
-      .def("_become_pruned", &BecomePruned)
-      .def("_become_copy_of", &BecomeCopy)
+      .def("_become_pruned",
+           [](Program& self, const Program& other,
+              const std::vector<std::string>& fetches) {
+             self = Prune(other, fetches);
+           })
+      .def("_become_copy_of",
+           [](Program& self, const Program& other) { self = Program(other); })
       .def("_parse", &Parse)
       .def("_serialize", &Serialize)
       .def("__str__", &BriefText)

@@ -89,19 +89,21 @@ nb::list Kernels(nb::handle op) {
   return result;
 }
 
+// `inputs` are [(argument, array)].
 nb::dict RunOp(const std::string& op,
-               const std::vector<std::pair<std::string, nb::object>>& inputs,
+               const nb::list& inputs,
                const nb::dict& attributes,
                nb::handle place,
-               const std::string& hint,
-               std::vector<std::string> outputs) {
+               nb::handle hint,
+               nb::handle outputs) {
   std::vector<std::pair<std::string, Tensor>> tensors;
-  tensors.reserve(inputs.size());
-  for (const auto& [name, array] : inputs) {
-    tensors.emplace_back(name, ImportArray(array));
+  for (nb::handle input : inputs) {
+    tensors.emplace_back(ToText(input[0], op + ": the name of an argument"),
+                         ImportArray(input[1]));
   }
   const AttributeMap values = ToAttributes(attributes, op);
-  const RunOpOptions options{ToPlace(place), hint, std::move(outputs)};
+  const RunOpOptions options{ToPlace(place), ToText(hint, op + ": hint"),
+                             ToNames(outputs, op + ": the name of an output")};
   const ActiveHints hints;
   return ToDict(
       WithoutGil([&] { return sluice::RunOp(op, tensors, values, options); }),
@@ -133,15 +135,15 @@ void BindRegistry(nb::module_& m) {
   });
   // The parts of a kernel's name in records; none for another text.
   m.def("_kernel_parts", [](const std::string& name) {
-    nb::dict parts;
-    if (const auto found = PartsOfKernelName(name)) {
-      parts["op"] = found->op;
-      parts["variant"] = found->variant;
-      parts["place"] = found->place;
-      parts["dtype"] = found->dtype;
-      parts["library"] = found->library;
-    }
-    return parts;
+    const auto found = PartsOfKernelName(name);
+    if (!found) return nb::dict();
+    return DictOf({
+        {"op", found->op},
+        {"variant", found->variant},
+        {"place", found->place},
+        {"dtype", found->dtype},
+        {"library", found->library},
+    });
   });
   m.def("_op_names", [] { return Registry::Global().OpNames(); });
   // Names of the passes of all loaded libraries.
@@ -152,23 +154,13 @@ void BindRegistry(nb::module_& m) {
     }
     return names;
   });
-  m.def("_kernels", &Kernels, "op"_a.none());
-  m.def("_run_op", [](const std::string& op, const nb::list& inputs,
-                      const nb::dict& attributes, nb::handle place,
-                      nb::handle hint, const nb::list& outputs) {
-    std::vector<std::pair<std::string, nb::object>> arrays;
-    for (nb::handle input : inputs) {
-      arrays.emplace_back(ToText(input[0], op + ": the name of an argument"),
-                          nb::borrow(input[1]));
-    }
-    return RunOp(op, arrays, attributes, place, ToText(hint, op + ": hint"),
-                 ToNames(outputs, op + ": the name of an output"));
-  });
+  m.def("_kernels", &Kernels);
+  m.def("_run_op", &RunOp);
   m.def("_load_kernel_library", &LoadKernelLibrary);
   m.def(
       "load_device_plugin",
       [](const Given<Path, "", "str">& path) { LoadDevicePlugin(path); },
-      "path"_a.none(),
+      "path"_a,
       "Adds the devices and kernels of a plug-in (libsluice_<type>.so).");
 }
 

@@ -99,15 +99,15 @@ void BindScopes(nb::module_& m) {
   nb::class_<Scope>(m, "Scope",
                     "Variables that outlive a run: parameters, statistics.")
       .def("__init__", [](Scope* self) { new (self) Scope(); })
-      .def("find_var", &GetOrNone, "name"_a.none(),
+      .def("find_var", &GetOrNone, "name"_a,
            "A copy of the variable's tensor, here or in a parent; None when "
            "nobody has it.")
-      .def("__getitem__", &GetItem, "name"_a.none())
-      .def("__setitem__", &SetItem, "name"_a.none(), "value"_a)
-      .def("set", &Set, "name"_a.none(), "value"_a, "copy"_a = true,
+      .def("__getitem__", &GetItem, "name"_a)
+      .def("__setitem__", &SetItem, "name"_a, "value"_a)
+      .def("set", &Set, "name"_a, "value"_a, "copy"_a = true,
            "Gives a variable a copy of `value` (an array or a tensor), or, "
            "without copy, its memory, which runs may then write.")
-      .def("erase", &Erase, "name"_a.none(),
+      .def("erase", &Erase, "name"_a,
            "Ends a variable of this scope itself; False when it has none of "
            "that name. Waits for runs that use it.")
       .def("names", &Scope::LocalVarNames)

@@ -37,9 +37,8 @@ nb::tuple RunTraced(Executor& executor,
 }  // namespace
 
 void BindTimelines(nb::module_& m) {
-  m.def("_name_traced_program", &NameTracedProgram, "name"_a);
-  m.def("_run_traced", &RunTraced, "executor"_a, "program"_a.none(),
-        "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none());
+  m.def("_name_traced_program", &NameTracedProgram);
+  m.def("_run_traced", &RunTraced);
 }
 
 }  // namespace sluice::python

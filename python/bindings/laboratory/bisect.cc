@@ -150,10 +150,7 @@ void BindBisect(nb::module_& m) {
         new (self) InternalOpsGuard();
       });
   m.def("_kernel_library_paths", &KernelLibraryPaths);
-  m.def("_bisect", &Bisect, "program"_a.none(), "feed"_a.none(),
-        "fetch_list"_a.none(), "hints_a"_a.none(), "hints_b"_a.none(),
-        "place"_a.none(), "scope"_a.none(), "time"_a, "rtol"_a.none(),
-        "atol"_a.none(), "race_seconds"_a, "budget"_a, "most_runs"_a);
+  m.def("_bisect", &Bisect);
 }
 
 }  // namespace sluice::python

@@ -247,10 +247,7 @@ void BindComparison(nb::module_& m) {
   m.attr("_LEAST_TURNS") = kLeastTurns;
   m.def("_hints_of_set",
         [](const std::string& text) { return std::string(HintsOfSet(text)); });
-  m.def("_compare", &Compare, "program"_a.none(), "feed"_a.none(),
-        "hints_a"_a.none(), "hints_b"_a.none(), "place"_a.none(),
-        "relative_tolerance"_a.none(), "absolute_tolerance"_a.none(),
-        "scope"_a.none(), "fetch_list"_a.none(), "budget"_a);
+  m.def("_compare", &Compare);
 }
 
 }  // namespace
@@ -282,20 +279,16 @@ void BindComparing(nb::module_& m) {
            })
       .def("__str__",
            [](const Profile& self) { return ToString(self.report); });
-  m.def("_profile", &RunProfiled, "executor"_a, "program"_a.none(),
-        "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none(), "budget"_a);
+  m.def("_profile", &RunProfiled);
   nb::class_<Measured>(m, "_Measured")
       .def("text", &Measured::Text)
       .def("json", &Measured::Json);
-  m.def("_measure", &MeasurePlan, "plan"_a, "program"_a.none(), "feed"_a.none(),
-        "scope"_a.none(), "budget"_a);
+  m.def("_measure", &MeasurePlan);
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);
-  m.def("_find_fault", &FindPlanFault, "plan"_a, "program"_a.none(),
-        "feed"_a.none(), "scope"_a.none());
-  m.def("_time_plans", &TimePlans, "plans"_a, "program"_a.none(),
-        "feed"_a.none(), "scope"_a.none(), "budget"_a, "names"_a);
+  m.def("_find_fault", &FindPlanFault);
+  m.def("_time_plans", &TimePlans);
 }
 
 }  // namespace sluice::python

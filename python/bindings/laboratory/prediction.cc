@@ -84,9 +84,7 @@ void BindPrediction(nb::module_& m) {
       .def("_table",
            [](const Placement& self) { return ReportJson(MakeTable(self)); })
       .def("__str__", [](const Placement& self) { return ToString(self); });
-  m.def("_what_if", &PredictWhatIf, "program"_a.none(), "feed"_a.none(),
-        "fetch_list"_a.none(), "scope"_a.none(), "devices"_a, "faster"_a,
-        "link"_a.none(), "budget"_a);
+  m.def("_what_if", &PredictWhatIf);
 }
 
 }  // namespace sluice::python

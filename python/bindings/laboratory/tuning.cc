@@ -284,9 +284,7 @@ void BindTuning(nb::module_& m) {
   m.def("_records", &Records);
   m.def("_record_files", &RecordFiles);
   BindMachineFigures(m);
-  m.def("_tune", &Tune, "executor"_a, "program"_a, "feed"_a.none(),
-        "fetch_list"_a.none(), "scope"_a, "budget"_a, "again"_a,
-        "progress"_a.none(), "before_kernel"_a.none() = nb::none());
+  m.def("_tune", &Tune);
 }
 
 }  // namespace sluice::python

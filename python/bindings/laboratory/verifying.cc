@@ -100,10 +100,8 @@ void BindVerifying(nb::module_& m) {
     }
     return std::vector<std::string>(ops.begin(), ops.end());
   });
-  m.def("_check_kernel", &Check, "kernel"_a, "examples"_a, "examples_file"_a,
-        "threads"_a, "only"_a, "before"_a);
-  m.def("_check_gradient", &CheckGradient, "op"_a, "examples"_a,
-        "examples_file"_a, "only"_a, "before"_a);
+  m.def("_check_kernel", &Check);
+  m.def("_check_gradient", &CheckGradient);
 }
 
 }  // namespace sluice::python

@@ -75,6 +75,7 @@ def tune(
             float(budget),
             again,
             call,
+            None,
         )
 
 
