@@ -25,10 +25,10 @@ from concurrent.futures import ThreadPoolExecutor
 ROOMS = ("platform", "memory", "framework", "operators", "onnx", "fluid", "nn")
 FORM = r"[a-z0-9_]+(?:\.[a-z0-9_]+)+"
 # SLUICE_ENFORCE(condition, code, "id", ...) and a shape function's
-# context.Require(condition, "id", ...).
+# context.Require(condition, "id", ...), or three ? "id" : "id" for two ops.
 CHECK = re.compile(
-    rf'ErrorCode::k\w+,\s*"({FORM})"'
-    rf'|\bRequire\((?:[^;"]|"(?!{FORM}")[^"]*")*"({FORM})"'
+    rf'ErrorCode::k\w+,\s*"{FORM}"'
+    rf'|\bRequire\((?:[^;"]|"(?!{FORM}")[^"]*")*(?:"{FORM}"[^;"]*)+'
 )
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGABRT}
 TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.M)
@@ -45,8 +45,8 @@ def check_ids(root, rooms):
             for match in CHECK.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
                 where = f"{path.relative_to(root)}:{line}"
-                check_id = match.group(1) or match.group(2)
-                found.setdefault(check_id, []).append(where)
+                for check_id in re.findall(f'"({FORM})"', match.group()):
+                    found.setdefault(check_id, []).append(where)
     return found
 
 
