@@ -8,6 +8,21 @@
 // over height and width, and over the depth of a volume.
 namespace sluice {
 
+// The words of docs of ops over images, with 2 dimensions, and volumes, with 3.
+struct WindowWords {
+  std::string_view unit = "pixel";
+  std::string_view units = "Pixels";
+  std::string_view lines = "Rows and columns";  // of units
+  std::string_view axes = "height, width";
+  std::string_view sides = "top, bottom, left, right";
+};
+
+inline WindowWords WordsOf(int dims) {
+  if (dims == 2) return {};
+  return {"element", "Elements", "Planes", "depth, height, width",
+          "front, back, top, bottom, left, right"};
+}
+
 // One of the two or three dimensions. Sizes are -1 if unknown.
 struct WindowAxis {
   std::string_view name;

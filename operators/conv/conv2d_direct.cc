@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sluice/operators/conv/conv2d_depthwise.h"
-#include "sluice/operators/conv/conv2d_method.h"
 #include "sluice/operators/conv/conv2d_work.h"
+#include "sluice/operators/conv/conv_method.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
@@ -266,6 +266,7 @@ class DirectMethod {
   template <typename T>
   void GradInput(const T* filter,
                  const T* grad,
+                 const T* /*bias*/,
                  T* input_grad,
                  void* /*scratch*/) const {
     Conv2dDirectGradInput(geometry_, filter, grad, input_grad);
@@ -307,7 +308,7 @@ REGISTER_OP_KERNEL(conv2d,
                    KernelTraits()
                        .Estimate(&DirectWork<Conv2dDirection::kForward>)
                        .When(&ThinGroups),
-                   Conv2dKernel<DirectMethod, FloatTypes>);
+                   ConvKernel<DirectMethod, FloatTypes>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    PLAIN,
                    CPUPlace,
@@ -315,7 +316,7 @@ REGISTER_OP_KERNEL(conv2d_grad_input,
                    KernelTraits()
                        .Estimate(&DirectWork<Conv2dDirection::kGradInput>)
                        .When(&ThinGroups),
-                   Conv2dGradInputKernel<DirectMethod, FloatTypes>);
+                   ConvGradInputKernel<DirectMethod, FloatTypes>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    PLAIN,
                    CPUPlace,
@@ -323,6 +324,6 @@ REGISTER_OP_KERNEL(conv2d_grad_filter,
                    KernelTraits()
                        .Estimate(&DirectWork<Conv2dDirection::kGradFilter>)
                        .When(&ThinGroups),
-                   Conv2dGradFilterKernel<DirectMethod, FloatTypes>);
+                   ConvGradFilterKernel<DirectMethod, FloatTypes>);
 
 }  // namespace sluice

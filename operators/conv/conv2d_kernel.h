@@ -2,46 +2,60 @@
 
 #include "sluice/operators/conv/conv2d_geometry.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/volume_windows.h"
 
 namespace sluice {
 
-// Returns the geometry of a conv2d, conv2d_grad_input or conv2d_grad_filter.
-// All three have Input and Filter first and the same attributes. The shape
-// functions have already checked the geometry. Height and width may have
-// changed places.
-inline Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
-  const DDim& input = query.inputs[0];
+// A transposed convolution, the op with attribute output_padding, is the
+// gradient of a convolution by its input. The sizes of its kernels are those of
+// that convolution, whose input has the shape of the transposed one's output.
+inline bool IsTransposed(const KernelQuery& query) {
+  return query.op.attributes.contains("output_padding");
+}
+
+// Returns the windows of a convolution, a gradient of it, or its transpose. All
+// have Input and Filter first and the same attributes. The shape functions have
+// already checked them. `first` is the axis of the first size of an image.
+inline VolumeWindows ConvWindows(const KernelQuery& query, int first = 2) {
   const DDim& filter = query.inputs[1];
-  const Ints& strides = query.Attr<Ints>("strides");
-  const Ints& paddings = query.Attr<Ints>("paddings");
-  const Ints& dilations = query.Attr<Ints>("dilations");
-  const bool four = paddings.size() == 4;
+  return WindowsOver(query,
+                     IsTransposed(query) ? query.outputs[0] : query.inputs[0],
+                     {filter.begin() + 2, filter.end()}, first);
+}
+
+// Returns the geometry of a conv2d, conv2d_grad_input, conv2d_grad_filter or
+// conv2d_transpose. Height and width may have changed places.
+inline Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
+  const bool transposed = IsTransposed(query);
+  const DDim& input = transposed ? query.outputs[0] : query.inputs[0];
   Conv2dGeometry g;
   g.nhwc = query.Attr<std::string>("data_format") == "NHWC";
   g.groups = query.Attr<int64_t>("groups");
+  const VolumeWindows windows = ConvWindows(query, g.nhwc ? 1 : 2);
+  const auto& [depth, height, width] = windows.axes;
   g.n = input[0];
   g.in_c = input[g.nhwc ? 3 : 1];
-  g.in_h = input[g.nhwc ? 1 : 2];
-  g.in_w = input[g.nhwc ? 2 : 3];
-  g.out_c = filter[0];
-  g.kernel_h = filter[2];
-  g.kernel_w = filter[3];
-  g.stride_h = strides[0];
-  g.stride_w = strides[1];
-  g.dilation_h = dilations[0];
-  g.dilation_w = dilations[1];
-  g.pad_top = paddings[0];
-  g.pad_bottom = paddings[four ? 1 : 0];
-  g.pad_left = paddings[four ? 2 : 1];
-  g.pad_right = paddings[four ? 3 : 1];
-  const auto out_size = [](int64_t padded, int64_t kernel, int64_t dilation,
-                           int64_t stride) {
-    return (padded - (kernel - 1) * dilation - 1) / stride + 1;
-  };
-  g.out_h = out_size(g.pad_top + g.in_h + g.pad_bottom, g.kernel_h,
-                     g.dilation_h, g.stride_h);
-  g.out_w = out_size(g.pad_left + g.in_w + g.pad_right, g.kernel_w,
-                     g.dilation_w, g.stride_w);
+  g.in_h = height.in;
+  g.in_w = width.in;
+  g.out_c = query.inputs[1][0];
+  g.out_h = height.out;
+  g.out_w = width.out;
+  g.kernel_h = height.kernel;
+  g.kernel_w = width.kernel;
+  g.stride_h = height.stride;
+  g.stride_w = width.stride;
+  g.dilation_h = height.dilation;
+  g.dilation_w = width.dilation;
+  g.pad_top = height.pad_before;
+  g.pad_bottom = height.pad_after;
+  g.pad_left = width.pad_before;
+  g.pad_right = width.pad_after;
+  if (transposed) {
+    // output_padding adds rows and columns that no window reaches.
+    const Ints& added = query.Attr<Ints>("output_padding");
+    g.pad_bottom -= added[0];
+    g.pad_right -= added[1];
+  }
   g.LayColumnsFlat();
   return g;
 }

@@ -5,8 +5,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "sluice/operators/conv/conv2d_method.h"
 #include "sluice/operators/conv/conv2d_work.h"
+#include "sluice/operators/conv/conv_method.h"
 #include "sluice/operators/conv/slots.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 
@@ -431,7 +431,7 @@ REGISTER_OP_KERNEL(conv2d,
                    CPUPlace,
                    rows,
                    KernelTraits().Estimate(&RowsWork).When(&WideRows),
-                   Conv2dKernel<RowsMethod, FloatTypes>);
+                   ConvKernel<RowsMethod, FloatTypes>);
 
 }  // namespace sluice
 #endif  // HWY_ONCE

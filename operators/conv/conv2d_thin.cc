@@ -5,8 +5,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "sluice/operators/conv/conv2d_method.h"
 #include "sluice/operators/conv/conv2d_work.h"
+#include "sluice/operators/conv/conv_method.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
@@ -339,7 +339,7 @@ REGISTER_OP_KERNEL(conv2d_grad_filter,
                    CPUPlace,
                    thin,
                    KernelTraits().Estimate(&ThinWork).When(&ThinInput),
-                   Conv2dGradFilterKernel<ThinMethod, FloatTypes>);
+                   ConvGradFilterKernel<ThinMethod, FloatTypes>);
 
 }  // namespace sluice
 #endif  // HWY_ONCE

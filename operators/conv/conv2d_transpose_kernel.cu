@@ -1,4 +1,4 @@
-#include "sluice/operators/conv/conv2d_transpose_kernel.h"
+#include "sluice/operators/conv/conv2d_kernel.h"
 #include "sluice/operators/conv/device_im2col.cuh"
 #include "sluice/operators/registration.h"
 
@@ -9,7 +9,7 @@ template <typename T>
 class Conv2dTransposeCUDAKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    g_ = Conv2dTransposeGeometryOf(preparation.query);
+    g_ = Conv2dGeometryOf(preparation.query);
     chunks_ = Conv2dChunks(g_, sizeof(T));
     dims_ = preparation.query.outputs[0];
     preparation.scratch_bytes =

@@ -7,11 +7,12 @@
 
 namespace sluice {
 
-// Kernels of conv2d and its gradients on the CPU. A Method has
+// Kernels of conv2d, conv3d, their gradients and transposes on the CPU. A
+// Method has
 //   Prepare(preparation, direction, bytes of an element), geometry(), and
 //   those of Forward, GradInput and GradFilter for which it is registered.
 template <typename Method, typename T>
-class Conv2dKernel final : public OpKernel {
+class ConvKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     method_.Prepare(preparation, Conv2dDirection::kForward, sizeof(T));
@@ -34,30 +35,38 @@ class Conv2dKernel final : public OpKernel {
   DDim dims_;
 };
 
+// The gradient by the input, or a transposed convolution, which computes the
+// same and adds a bias.
 template <typename Method, typename T>
-class Conv2dGradInputKernel final : public OpKernel {
+class ConvGradInputKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
+    transposed_ = IsTransposed(preparation.query);
+    dims_ = preparation.query.outputs[0];
+    if (dims_.numel() == 0) return;
     method_.Prepare(preparation, Conv2dDirection::kGradInput, sizeof(T));
-    dims_ = preparation.query.inputs[0];
   }
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& filter = context.Input("Filter");
-    const Tensor& grad = context.Input("Output@GRAD");
-    Tensor& out = context.AllocateOutput("Input@GRAD", dims_);
+    const Tensor& grad = context.Input(transposed_ ? "Input" : "Output@GRAD");
+    const T* const bias = transposed_ && context.HasInput("Bias")
+                              ? context.Input("Bias").data<T>()
+                              : nullptr;
+    Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    method_.GradInput(filter.data<T>(), grad.data<T>(), out.data<T>(),
+    method_.GradInput(filter.data<T>(), grad.data<T>(), bias, out.data<T>(),
                       context.scratch());
   }
 
  private:
   Method method_;
+  bool transposed_ = false;
   DDim dims_;
 };
 
 template <typename Method, typename T>
-class Conv2dGradFilterKernel final : public OpKernel {
+class ConvGradFilterKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     method_.Prepare(preparation, Conv2dDirection::kGradFilter, sizeof(T));
@@ -65,7 +74,7 @@ class Conv2dGradFilterKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    const Conv2dGeometry& g = method_.geometry();
+    const auto& g = method_.geometry();
     const Tensor& input = context.Input("Input");
     const Tensor& grad = context.Input("Output@GRAD");
     if (context.HasOutput("Bias@GRAD")) {
