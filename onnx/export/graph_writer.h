@@ -14,7 +14,6 @@
 
 namespace sluice::onnx {
 
-using Names = std::vector<std::string>;
 // Attributes of a node that are graphs. AddNode moves their content.
 using Subgraphs = std::vector<std::pair<std::string, GraphProto*>>;
 

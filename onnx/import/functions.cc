@@ -24,7 +24,7 @@ namespace sluice::onnx {
 namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
-using Names = Renaming::Names;
+using NewNames = Renaming::Names;
 
 std::string_view DomainOf(std::string_view domain) {
   return domain == "ai.onnx" ? "" : domain;
@@ -75,14 +75,9 @@ void NameNodes(const std::string& prefix, Nodes* nodes, ImportCost* cost) {
     cost->Need(kBodies, prefix.size());
     node.set_name(prefix + PathName(node, index++));
     const std::string inner = node.name() + "/";
-    for (AttributeProto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) {
-        NameNodes(inner, attribute.mutable_g()->mutable_node(), cost);
-      }
-      for (GraphProto& graph : *attribute.mutable_graphs()) {
-        NameNodes(inner, graph.mutable_node(), cost);
-      }
-    }
+    VisitSubgraphs(&node, [&](GraphProto* graph) {
+      NameNodes(inner, graph->mutable_node(), cost);
+    });
   }
 }
 
@@ -103,14 +98,9 @@ GraphProto GraphOf(const FunctionProto& function) {
 template <typename Work>
 void ForEachNode(Nodes* nodes, const Work& work) {
   for (NodeProto& node : *nodes) {
-    for (AttributeProto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) {
-        ForEachNode(attribute.mutable_g()->mutable_node(), work);
-      }
-      for (GraphProto& graph : *attribute.mutable_graphs()) {
-        ForEachNode(graph.mutable_node(), work);
-      }
-    }
+    VisitSubgraphs(&node, [&](GraphProto* graph) {
+      ForEachNode(graph->mutable_node(), work);
+    });
     work(node);
   }
 }
@@ -263,14 +253,9 @@ class Inliner {
     Nodes expanded;
     int index = 0;
     for (NodeProto& node : *nodes) {
-      for (AttributeProto& attribute : *node.mutable_attribute()) {
-        if (attribute.has_g()) {
-          Expand(attribute.mutable_g()->mutable_node(), around + 1);
-        }
-        for (GraphProto& graph : *attribute.mutable_graphs()) {
-          Expand(graph.mutable_node(), around + 1);
-        }
-      }
+      VisitSubgraphs(&node, [&](GraphProto* graph) {
+        Expand(graph->mutable_node(), around + 1);
+      });
       Callee* callee = Find(node);
       if (callee == nullptr) {
         expanded.Add()->Swap(&node);
@@ -322,7 +307,7 @@ class Inliner {
     CheckNesting(body, around);
     const std::string prefix = PathName(call, index) + "/";
     NameNodes(prefix, body.mutable_node(), &cost_);
-    Names inputs;
+    NewNames inputs;
     size_t longest = prefix.size();
     for (int i = 0; i < function.input_size(); ++i) {
       std::string& given_name = inputs[function.input(i)];
@@ -330,7 +315,7 @@ class Inliner {
       longest = std::max(longest, given_name.size());
     }
     cost_.Need(kBodies, CountNames(body), longest + kNameBytes);
-    Names outputs;
+    NewNames outputs;
     const int handed_on =
         BindOutputs(call, function, prefix, inputs, &outputs, &body);
     renaming_.RenameBody(prefix, std::move(inputs), outputs, &body);
@@ -346,8 +331,8 @@ class Inliner {
   static int BindOutputs(const NodeProto& call,
                          const FunctionProto& function,
                          const std::string& prefix,
-                         const Names& inputs,
-                         Names* outputs,
+                         const NewNames& inputs,
+                         NewNames* outputs,
                          GraphProto* body) {
     int added = 0;
     std::set<std::string_view> made;

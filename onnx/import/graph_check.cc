@@ -246,12 +246,7 @@ class NodeOrder {
 
 void Sort(Nodes* nodes) {
   for (NodeProto& node : *nodes) {
-    for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) Sort(attribute.mutable_g()->mutable_node());
-      for (auto& graph : *attribute.mutable_graphs()) {
-        Sort(graph.mutable_node());
-      }
-    }
+    VisitSubgraphs(&node, [](auto* graph) { Sort(graph->mutable_node()); });
   }
   Nodes sorted;
   const NodeOrder order(*nodes);
@@ -279,16 +274,22 @@ void Replace(const Renaming::Names& names, std::string* name) {
 
 }  // namespace
 
-void Renaming::TakeAll(const GraphProto& graph, bool subgraphs) {
+void TakeNames(const GraphProto& graph, std::set<std::string>* taken) {
   for (const auto& input : graph.input()) {
-    taken_.insert(input.name());
+    taken->insert(input.name());
   }
   for (const auto& tensor : graph.initializer()) {
-    taken_.insert(tensor.name());
+    taken->insert(tensor.name());
   }
   for (const auto& node : graph.node()) {
-    taken_.insert(node.output().begin(), node.output().end());
-    if (!subgraphs) continue;
+    taken->insert(node.output().begin(), node.output().end());
+  }
+}
+
+void Renaming::TakeAll(const GraphProto& graph, bool subgraphs) {
+  TakeNames(graph, &taken_);
+  if (!subgraphs) return;
+  for (const auto& node : graph.node()) {
     VisitSubgraphs(node,
                    [this](const GraphProto& inner) { TakeAll(inner, true); });
   }
@@ -318,12 +319,7 @@ void Renaming::RenameNodes(GraphProto* graph,
     for (std::string& input : *node.mutable_input()) {
       Replace(names_, &input);
     }
-    for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) RenameGraph(attribute.mutable_g());
-      for (auto& inner : *attribute.mutable_graphs()) {
-        RenameGraph(&inner);
-      }
-    }
+    VisitSubgraphs(&node, [this](auto* inner) { RenameGraph(inner); });
     if (outermost) continue;
     for (std::string& output : *node.mutable_output()) {
       const auto wanted = given.find(output);
@@ -397,6 +393,16 @@ void VisitSubgraphs(const NodeProto& node,
   }
 }
 
+void VisitSubgraphs(NodeProto* node,
+                    const std::function<void(GraphProto*)>& visit) {
+  for (auto& attribute : *node->mutable_attribute()) {
+    if (attribute.has_g()) visit(attribute.mutable_g());
+    for (auto& inner : *attribute.mutable_graphs()) {
+      visit(&inner);
+    }
+  }
+}
+
 namespace {
 
 // An initialiser that is also an input is kept once, sparse or dense.
@@ -427,13 +433,11 @@ void SettleInputs(bool outermost, GraphProto* graph) {
                  tensors->end());
 }
 
-void ReplaceSparseInside(NodeProto* node);
-
 void ReplaceSparse(bool outermost, GraphProto* graph) {
   SettleInputs(outermost, graph);
   auto* nodes = graph->mutable_node();
   for (auto& node : *nodes) {
-    ReplaceSparseInside(&node);
+    VisitSubgraphs(&node, [](auto* inner) { ReplaceSparse(false, inner); });
   }
   for (auto& sparse : *graph->mutable_sparse_initializer()) {
     const std::string& name = sparse.values().name();
@@ -455,22 +459,13 @@ void ReplaceSparse(bool outermost, GraphProto* graph) {
   graph->clear_sparse_initializer();
 }
 
-void ReplaceSparseInside(NodeProto* node) {
-  for (auto& attribute : *node->mutable_attribute()) {
-    if (attribute.has_g()) ReplaceSparse(false, attribute.mutable_g());
-    for (auto& inner : *attribute.mutable_graphs()) {
-      ReplaceSparse(false, &inner);
-    }
-  }
-}
-
 }  // namespace
 
 void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
   ReplaceSparse(true, model->mutable_graph());
   for (auto& function : *model->mutable_functions()) {
     for (auto& node : *function.mutable_node()) {
-      ReplaceSparseInside(&node);
+      VisitSubgraphs(&node, [](auto* inner) { ReplaceSparse(false, inner); });
     }
   }
 }

@@ -30,6 +30,12 @@ void SortNodes(::onnx::ModelProto* model);
 // Calls `visit` for each graph that is an attribute of the node.
 void VisitSubgraphs(const NodeProto& node,
                     const std::function<void(const GraphProto&)>& visit);
+void VisitSubgraphs(NodeProto* node,
+                    const std::function<void(GraphProto*)>& visit);
+
+// Adds the names of the graph's inputs and initialisers, and of what its nodes
+// compute outside of their subgraphs.
+void TakeNames(const GraphProto& graph, std::set<std::string>* taken);
 
 // Replaces each sparse initialiser of a graph, of inner graphs and of functions
 // by a Constant before the nodes that read it. If it is also an input, the

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sluice/framework/op/op_schema.h"
@@ -34,5 +35,6 @@ using ::onnx::TensorProto;
 
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
+using Names = std::vector<std::string>;
 
 }  // namespace sluice::onnx

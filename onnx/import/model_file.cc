@@ -6,6 +6,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 
+#include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/limits.h"
 #include "sluice/onnx/onnx.pb.h"
 
@@ -60,12 +61,9 @@ bool Parse(std::string_view bytes, ::onnx::ModelProto* model) {
 int Depth(const GraphProto& graph) {
   int deepest = 0;
   for (const auto& node : graph.node()) {
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) deepest = std::max(deepest, Depth(attribute.g()));
-      for (const auto& inner : attribute.graphs()) {
-        deepest = std::max(deepest, Depth(inner));
-      }
-    }
+    VisitSubgraphs(node, [&](const GraphProto& inner) {
+      deepest = std::max(deepest, Depth(inner));
+    });
   }
   return deepest + 1;
 }

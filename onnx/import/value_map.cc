@@ -14,18 +14,12 @@ ValueMap::ValueMap(const GraphProto& graph, ImportCost* cost) : cost_(*cost) {
 }
 
 void ValueMap::NoteNames(const GraphProto& graph) {
-  for (const auto& input : graph.input()) {
-    taken_.insert(input.name());
-  }
-  for (const auto& tensor : graph.initializer()) {
-    taken_.insert(tensor.name());
-  }
+  TakeNames(graph, &taken_);
   for (const auto& node : graph.node()) {
-    taken_.insert(node.output().begin(), node.output().end());
     for (const std::string& input : node.input()) {
       ++read_[input];
     }
-    VisitSubgraphs(node, [this](const auto& inner) { NoteNames(inner); });
+    VisitSubgraphs(node, [this](const GraphProto& inner) { NoteNames(inner); });
   }
   for (const auto& output : graph.output()) {
     ++read_[output.name()];
@@ -42,7 +36,7 @@ bool IsOperand(const Tensor& constant) {
          !IsStoredNumber(constant.dtype());
 }
 
-uint64_t BytesOfSequence(const std::vector<std::string>& sequence) {
+uint64_t BytesOfSequence(const Names& sequence) {
   uint64_t bytes = 0;
   for (const std::string& tensor : sequence) {
     bytes += sizeof(std::string) + tensor.size();
@@ -61,25 +55,23 @@ const Tensor* ValueMap::FindConstant(const std::string& name) const {
   return found == constants_.end() ? nullptr : &found->second;
 }
 
-const std::vector<std::string>* ValueMap::FindSequence(
-    const std::string& name) const {
+const Names* ValueMap::FindSequence(const std::string& name) const {
   const auto found = sequences_.find(name);
   return found == sequences_.end() ? nullptr : &found->second;
 }
 
-void ValueMap::AddSequence(const std::string& name,
-                           std::vector<std::string> tensors) {
+void ValueMap::AddSequence(const std::string& name, Names tensors) {
   cost_.Need("sequences", BytesOfSequence(tensors));
   sequences_[name] = std::move(tensors);
 }
 
-std::vector<std::string> ValueMap::TakeSequence(const std::string& name) {
+Names ValueMap::TakeSequence(const std::string& name) {
   const auto found = sequences_.find(name);
   if (ReadCount(name) > 1) {
     cost_.Check("sequences", BytesOfSequence(found->second));
     return found->second;
   }
-  std::vector<std::string> tensors = std::move(found->second);
+  Names tensors = std::move(found->second);
   cost_.Return(BytesOfSequence(tensors));
   found->second.clear();
   return tensors;

@@ -46,12 +46,12 @@ class ValueMap {
 
   // A sequence of tensors, which exists only during import: the names of the
   // tensors, in order. Raises ResourceExhausted.
-  void AddSequence(const std::string& name, std::vector<std::string> tensors);
+  void AddSequence(const std::string& name, Names tensors);
   // nullptr if it is not a sequence.
-  const std::vector<std::string>* FindSequence(const std::string& name) const;
+  const Names* FindSequence(const std::string& name) const;
   // A copy of an existing sequence to change, or the sequence itself if nothing
   // else reads it.
-  std::vector<std::string> TakeSequence(const std::string& name);
+  Names TakeSequence(const std::string& name);
 
   // The name itself, if it is a tensor. Raises NotFound for an unknown value,
   // and Unimplemented for a sequence; so do DimsOf and DTypeOf.
