@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/onnx/import/tensor_values.h"
 
 namespace sluice::onnx {
 
@@ -42,7 +41,7 @@ class AttentionImport {
     }
     Ints sizes = node_.attributes().Ints("qkv_hidden_sizes");
     if (sizes.empty()) sizes.assign(3, node_.SizeOf(node_.In(1), 1) / 3);
-    if (node_.HasInput(6) || node_.attributes().Int("do_rotary", 0) != 0) {
+    if (node_.HasInput(6) || node_.attributes().Flag("do_rotary")) {
       Node::Unsupported("do_rotary, or a shared buffer of past keys");
     }
     std::string parts[3], pair[2];
@@ -52,10 +51,10 @@ class AttentionImport {
       if (i == 0) continue;
       if (node_.HasInput(4)) {
         const std::string past = Slice(node_.In(4), i - 1, i, 0);
-        parts[i] = Concat(
+        parts[i] = node_.Concat(
             {node_.Unary("squeeze", past, {{"axes", Ints{0}}}), parts[i]}, 2);
       }
-      pair[i - 1] = node_.Unary("unsqueeze", parts[i], {{"axes", Ints{0}}});
+      pair[i - 1] = node_.Unsqueeze(parts[i], {0});
     }
     if (node_.HasOutput(1)) {
       node_.FinishOutput(1, "concat", {{"X", {pair[0], pair[1]}}},
@@ -126,12 +125,10 @@ class AttentionImport {
     const int rank = RankOf(node_, mask);
     if (rank > 3) Node::Unsupported("a mask with {} dims", rank);
     if (rank == 1) {
-      counts_ =
-          Reshape(node_.Cast(node_.In(mask), DType::kInt64), {-1, 1, 1, 1});
+      counts_ = AsColumn(node_.Cast(node_.In(mask), DType::kInt64));
     } else {
-      allowed_ =
-          node_.Unary("unsqueeze", node_.Cast(node_.In(mask), DType::kBool),
-                      {{"axes", rank == 2 ? Ints{1, 2} : Ints{1}}});
+      allowed_ = node_.Unsqueeze(node_.Cast(node_.In(mask), DType::kBool),
+                                 rank == 2 ? Ints{1, 2} : Ints{1});
     }
   }
 
@@ -139,17 +136,12 @@ class AttentionImport {
   std::string Filtered(const std::string& scores) {
     if (filter_.empty()) return scores;
     if (allowed_.empty()) {
-      allowed_ = Append("less_than", Range(columns_), counts_);
+      allowed_ = Append("less_than", node_.Count(columns_), counts_);
     }
-    const std::string bias = node_.Append(
-        "where",
-        {{"Condition", {allowed_}}, {"X", {Number(0)}}, {"Y", {filter_}}});
-    return Append("elementwise_add", scores, bias);
+    return Append("elementwise_add", scores,
+                  node_.Where({allowed_, Number(0), filter_}));
   }
 
-  std::string Concat(const ArgVars& parts, int64_t axis) {
-    return node_.Append("concat", {{"X", parts}}, {{"axis", axis}});
-  }
   std::string Slice(const std::string& x,
                     int64_t begin,
                     int64_t end,
@@ -158,9 +150,7 @@ class AttentionImport {
       Node::Unsupported("the size of {} is known only when the model runs",
                         Shown(x));
     }
-    return node_.Unary(
-        "slice", x,
-        {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
+    return node_.Slice(x, begin, end, {axis});
   }
   std::string Append(const char* type,
                      const std::string& x,
@@ -175,8 +165,9 @@ class AttentionImport {
   std::string Times(const std::string& x, double number) {
     return node_.Unary("scale", x, {{"scale", number}});
   }
-  std::string Reshape(const std::string& x, const Ints& shape) {
-    return node_.Unary("reshape", x, {{"shape", shape}});
+  // A number of each sequence, for all heads, queries and keys.
+  std::string AsColumn(const std::string& x) {
+    return node_.Reshape(x, {-1, 1, 1, 1});
   }
   // 16-bit floats are computed in float32: their products may overflow, and
   // rounded scores make inaccurate weights.
@@ -228,14 +219,13 @@ class AttentionImport {
 
   // Reshapes [batch, sequence, heads * size] to [batch, heads, sequence, size].
   std::string Heads(const std::string& x, int64_t heads) {
-    return node_.Unary("transpose", Reshape(x, {0, 0, heads, -1}),
-                       {{"axis", Ints{0, 2, 1, 3}}});
+    return node_.Transpose(node_.Reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
   }
 
   std::string WithPast(const std::string& present, int past, int output) {
     std::string all = present;
     if (node_.HasInput(past)) {
-      all = Concat({node_.In(past), present}, 2);
+      all = node_.Concat({node_.In(past), present}, 2);
     }
     if (node_.HasOutput(output)) {
       node_.FinishOutput(output, "assign", {{"X", {all}}});
@@ -256,9 +246,7 @@ class AttentionImport {
     for (int64_t i = 0; i < query_heads_; ++i) {
       index.data<int64_t>()[i] = i / (query_heads_ / key_heads_);
     }
-    const std::string heads = node_.NewConstant(std::move(index));
-    return node_.Append("gather", {{"X", {x}}, {"Index", {heads}}},
-                        {{"axis", int64_t{1}}});
+    return node_.Gather({x, node_.NewConstant(std::move(index))}, 1);
   }
 
   double Scale(const std::string& query) {
@@ -284,7 +272,7 @@ class AttentionImport {
   // Key positions of the queries: an int64 tensor that broadcasts with [batch,
   // heads, rows, columns].
   std::string Places() {
-    std::string rows = Reshape(Range(rows_), {-1, 1});
+    std::string rows = node_.Reshape(node_.Count(rows_), {-1, 1});
     if (fused_) {
       return Append("elementwise_add", rows,
                     Append("elementwise_sub", columns_, rows_));
@@ -295,20 +283,14 @@ class AttentionImport {
     if (!node_.HasInput(kValidKeys)) return rows;
     const std::string offset =
         Append("elementwise_sub", node_.In(kValidKeys), rows_);
-    return Append("elementwise_add", Reshape(offset, {-1, 1, 1, 1}), rows);
-  }
-
-  std::string Range(const std::string& size) {
-    return node_.Append("range", {{"Start", {node_.Whole(0)}},
-                                  {"End", {size}},
-                                  {"Step", {node_.Whole(1)}}});
+    return Append("elementwise_add", AsColumn(offset), rows);
   }
 
   // A bool mask of the keys that each query attends to; "" if all.
   std::string Allowed() {
     Attributes& attributes = node_.attributes();
-    const bool causal = attributes.Int("is_causal", 0) != 0 ||
-                        attributes.Int("unidirectional", 0) != 0;
+    const bool causal =
+        attributes.Flag("is_causal") || attributes.Flag("unidirectional");
     const int64_t left = attributes.Int("left_window_size", -1);
     const int64_t right = attributes.Int("right_window_size", -1);
     for (const int64_t size : {left, right}) {
@@ -323,7 +305,7 @@ class AttentionImport {
     const bool windows = causal || left >= 0 || right >= 0;
     const bool valid_keys = !fused_ && node_.HasInput(kValidKeys);
     if (windows || valid_keys) {
-      const std::string columns = Range(columns_);
+      const std::string columns = node_.Count(columns_);
       const std::string places = windows ? Places() : "";
       if (causal) and_also(Append("less_equal", columns, places));
       if (left >= 0) {
@@ -335,8 +317,7 @@ class AttentionImport {
                         Add(places, static_cast<double>(right))));
       }
       if (valid_keys) {
-        const std::string valid = Reshape(node_.In(kValidKeys), {-1, 1, 1, 1});
-        and_also(Append("less_than", columns, valid));
+        and_also(Append("less_than", columns, AsColumn(node_.In(kValidKeys))));
       }
     }
     if (node_.HasInput(mask_) && node_.TypeOf(mask_) == DType::kBool) {
@@ -372,15 +353,11 @@ class AttentionImport {
   // run time.
   std::string MissingKeys(const std::string& mask) {
     const std::string shape = node_.Unary("shape", mask);
-    const std::string given = node_.Unary(
-        "slice", shape,
-        {{"starts", Ints{-1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
+    const std::string given = node_.Slice(shape, -1, INT64_MAX, {0});
     const std::string missing =
         Append("elementwise_max", Append("elementwise_sub", columns_, given),
                node_.Whole(0));
-    const std::string none = node_.Vector({0});
-    return node_.Append("concat", {{"X", {none, missing}}},
-                        {{"axis", int64_t{0}}});
+    return node_.Concat({node_.Vector({0}), missing});
   }
 
   std::string Masked(std::string scores) {
@@ -391,9 +368,7 @@ class AttentionImport {
           Append("elementwise_add", scores, Computed(FullMask(-kInfinity)));
     }
     if (allowed.empty()) return scores;
-    return node_.Append("where", {{"Condition", {allowed}},
-                                  {"X", {scores}},
-                                  {"Y", {Number(-kInfinity)}}});
+    return node_.Where({allowed, scores, Number(-kInfinity)});
   }
 
   // Rows without any key become 0.
@@ -401,9 +376,7 @@ class AttentionImport {
     const DType dtype = ComputedType();
     DType precise = dtype;
     if (node_.attributes().Has("softmax_precision")) {
-      precise = ToDType(
-          static_cast<int>(node_.attributes().NeededInt("softmax_precision")),
-          "attribute softmax_precision");
+      precise = node_.attributes().NeededType("softmax_precision");
     }
     // Never less precise than the scores.
     if (sluice::SizeOf(precise) < sluice::SizeOf(dtype)) precise = dtype;
@@ -413,9 +386,7 @@ class AttentionImport {
     const std::string largest = node_.Unary(
         "reduce_max", scores, {{"dim", Ints{-1}}, {"keep_dim", true}});
     const std::string empty = Append("equal", largest, Number(-kInfinity));
-    return node_.Append(
-        "where",
-        {{"Condition", {empty}}, {"X", {Number(0)}}, {"Y", {weights}}});
+    return node_.Where({empty, Number(0), weights});
   }
 
   // Adds output qk_matmul_output in the requested mode.
@@ -440,8 +411,8 @@ class AttentionImport {
     if (!flat_) {
       return node_.FinishUnary("cast", out, {{"dtype", dtype}});
     }
-    const std::string turned = node_.Unary("transpose", node_.Cast(out, dtype),
-                                           {{"axis", Ints{0, 2, 1, 3}}});
+    const std::string turned =
+        node_.Transpose(node_.Cast(out, dtype), {0, 2, 1, 3});
     node_.FinishUnary("reshape", turned, {{"shape", Ints{0, 0, -1}}});
   }
 
@@ -461,15 +432,13 @@ void Attention(Node& node) {
   (AttentionImport(&node).*kRun)();
 }
 
-constexpr HandlerRow kAttentionRows[] = {
+}  // namespace
+
+const HandlerTable kAttentionHandlers = {
     {"Attention", 23, Attention<&AttentionImport::Run>},
     {"com.microsoft.Attention", 1, Attention<&AttentionImport::RunPacked>},
     {"com.microsoft.MultiHeadAttention", 1,
      Attention<&AttentionImport::RunSeparate>},
 };
-
-}  // namespace
-
-const HandlerTable kAttentionHandlers = kAttentionRows;
 
 }  // namespace sluice::onnx

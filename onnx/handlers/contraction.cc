@@ -15,14 +15,13 @@ namespace {
 
 // Bits `16 * i` to `16 * i + 15` of integers, as float64.
 std::string PartOf(Node& node, const std::string& x, int i) {
-  const auto apply = [&node](const char* op, const std::string& value,
-                             int64_t number) {
-    const std::string operand = node.Whole(number);
-    return node.Binary(op, {value, operand});
-  };
   std::string bits = node.Cast(x, DType::kInt64);
-  if (i > 0) bits = apply("bitwise_right_shift", bits, int64_t{16} * i);
-  return node.Cast(apply("bitwise_and", bits, 0xFFFF), DType::kFloat64);
+  if (i > 0) {
+    bits =
+        node.Binary("bitwise_right_shift", {bits, node.Whole(int64_t{16} * i)});
+  }
+  return node.Cast(node.Binary("bitwise_and", {bits, node.Whole(0xFFFF)}),
+                   DType::kFloat64);
 }
 
 // The product of integer matrices, modulo 2^bits of their dtype. It is computed
@@ -33,7 +32,7 @@ std::string IntegerProduct(Node& node,
                            const AttributeMap& transposed) {
   const DType dtype = node.DTypeOf(x);
   const int parts = SizeOf(dtype) > 4 ? 4 : 2;
-  std::vector<std::string> left, right;
+  Names left, right;
   for (int i = 0; i < parts; ++i) {
     left.push_back(PartOf(node, x, i));
     right.push_back(PartOf(node, y, i));
@@ -41,10 +40,10 @@ std::string IntegerProduct(Node& node,
   std::string sum;
   for (int i = 0; i < parts; ++i) {
     for (int k = 0; i + k < parts; ++k) {
-      const Inputs factors = {{"X", {left[static_cast<size_t>(i)]}},
-                              {"Y", {right[static_cast<size_t>(k)]}}};
+      const Node::Operands factors = {left[static_cast<size_t>(i)],
+                                      right[static_cast<size_t>(k)]};
       std::string product =
-          node.Cast(node.Append("matmul", factors, transposed), DType::kInt64);
+          node.Cast(node.Binary("matmul", factors, transposed), DType::kInt64);
       const std::string place = node.Whole(int64_t{1} << (16 * (i + k)));
       product = node.Binary("elementwise_mul", {product, place});
       sum = sum.empty() ? product
@@ -92,9 +91,8 @@ std::string Times(Node& node, const std::string& x, double number) {
 void Gemm(Node& node) {
   const double alpha = node.attributes().Float("alpha", 1.0);
   const double beta = node.attributes().Float("beta", 1.0);
-  AttributeMap attributes = {
-      {"transpose_X", node.attributes().Int("transA", 0) != 0},
-      {"transpose_Y", node.attributes().Int("transB", 0) != 0}};
+  AttributeMap attributes = {{"transpose_X", node.attributes().Flag("transA")},
+                             {"transpose_Y", node.attributes().Flag("transB")}};
   for (int i = 0; i < 2; ++i) {
     const int rank = RankOf(node, i);
     SLUICE_ENFORCE(rank == 2, ErrorCode::kInvalidArgument, "onnx.gemm_rank",
@@ -108,9 +106,11 @@ void Gemm(Node& node) {
     if (!node.HasInput(2)) return node.FinishUnary("assign", product);
   } else {
     attributes["alpha"] = alpha;
-    const Inputs factors = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
-    if (!node.HasInput(2)) return node.Finish("matmul", factors, attributes);
-    product = node.Append("matmul", factors, attributes);
+    const Node::Operands factors = {node.In(0), node.In(1)};
+    if (!node.HasInput(2)) {
+      return node.FinishBinary("matmul", factors, attributes);
+    }
+    product = node.Binary("matmul", factors, attributes);
   }
   node.FinishBinary("elementwise_add",
                     {product, Times(node, node.In(2), beta)});
@@ -144,7 +144,7 @@ class NodeEinsum : public EinsumWriter {
 };
 
 void Einsum(Node& node) {
-  std::vector<std::string> inputs;
+  Names inputs;
   for (int i = 0; i < node.input_count(); ++i) {
     RankOf(node, i);  // raises if the rank is unknown
     inputs.push_back(node.In(i));
@@ -153,14 +153,12 @@ void Einsum(Node& node) {
   WriteEinsum(node.attributes().String("equation", ""), inputs, &writer);
 }
 
-constexpr HandlerRow kContractionRows[] = {
+}  // namespace
+
+const HandlerTable kContractionHandlers = {
     {"Gemm", 7, Gemm},
     {"MatMul", 1, MatMul},
     {"Einsum", 12, Einsum},
 };
-
-}  // namespace
-
-const HandlerTable kContractionHandlers = kContractionRows;
 
 }  // namespace sluice::onnx

@@ -7,8 +7,6 @@
 namespace sluice::onnx {
 namespace {
 
-using Names = std::vector<std::string>;
-
 int64_t OutputCount(const Node& node) {
   return static_cast<int64_t>(node.output_count());
 }
@@ -159,11 +157,9 @@ void Scan(Node& node) {
                      {"Stacked", static_cast<int>(stacked)}});
 }
 
-constexpr HandlerRow kControlFlowRows[] = {
-    {"If", 1, If}, {"Loop", 1, Loop}, {"Scan", 9, Scan}};
-
 }  // namespace
 
-const HandlerTable kControlFlowHandlers = kControlFlowRows;
+const HandlerTable kControlFlowHandlers = {
+    {"If", 1, If}, {"Loop", 1, Loop}, {"Scan", 9, Scan}};
 
 }  // namespace sluice::onnx

@@ -13,9 +13,9 @@ namespace sluice::onnx {
 namespace {
 
 Inputs ConvInputs(Node& node, const Windows& windows) {
-  const std::string image = AsImage(node, windows.dims, 0);
+  const std::string image = AsImage(node, windows.dims, node.In(0));
   Inputs inputs = {{"Input", {PadLate(node, windows, image)}},
-                   {"Filter", {AsImage(node, windows.dims, 1)}}};
+                   {"Filter", {AsImage(node, windows.dims, node.In(1))}}};
   if (node.HasInput(2)) inputs.push_back({"Bias", {node.In(2)}});
   return inputs;
 }
@@ -137,8 +137,7 @@ void CausalConvWithState(Node& node) {
   const int64_t before = filter[2] - 1;
   std::string signal;
   if (node.HasInput(3)) {
-    signal = node.Append("concat", {{"X", {node.In(3), node.In(0)}}},
-                         {{"axis", int64_t{2}}});
+    signal = node.Concat({node.In(3), node.In(0)}, 2);
   } else {
     signal =
         node.Unary("pad", node.In(0), {{"pads", Ints{0, 0, before, 0, 0, 0}}});
@@ -150,14 +149,13 @@ void CausalConvWithState(Node& node) {
                        {"ends", Ints{INT64_MAX}},
                        {"axes", Ints{2}}});
   }
-  const AttributeMap height = {{"axes", Ints{2}}};
-  Inputs inputs = {{"Input", {node.Unary("unsqueeze", signal, height)}},
-                   {"Filter", {node.Unary("unsqueeze", node.In(1), height)}}};
+  Inputs inputs = {{"Input", {node.Unsqueeze(signal, {2})}},
+                   {"Filter", {node.Unsqueeze(node.In(1), {2})}}};
   if (node.HasInput(2)) inputs.push_back({"Bias", {node.In(2)}});
   std::string image = node.Append("conv2d", std::move(inputs),
                                   {{"groups", filter[0]}}, "Output");
   if (swish) image = node.Unary("swish", image);
-  node.FinishUnary("squeeze", image, height);
+  node.FinishUnary("squeeze", image, {{"axes", Ints{2}}});
 }
 
 // Returns whether the last window may extend past the padding, with ceil_mode.
@@ -188,7 +186,7 @@ Pooling ReadPooling(Node& node,
                     bool exclusive,
                     bool needs_mask = false) {
   const Ints kernel = node.attributes().Ints("kernel_shape");
-  const bool ceil = node.attributes().Int("ceil_mode", 0) != 0;
+  const bool ceil = node.attributes().Flag("ceil_mode");
   const size_t rank = WindowRank(node);
   Windows windows = ReadWindows(node, std::max<size_t>(rank, 2), kernel);
   const bool dilated = windows.dilations != Ints(windows.dims, 1);
@@ -213,7 +211,7 @@ bool IsWidened(const Node& node) {
 }
 
 std::string Computable(Node& node, const Pooling& pooling) {
-  std::string x = AsImage(node, pooling.windows.dims, 0);
+  std::string x = AsImage(node, pooling.windows.dims, node.In(0));
   if (!IsWidened(node)) return x;
   return node.Unary("cast", x, {{"dtype", DType::kFloat32}});
 }
@@ -262,7 +260,7 @@ void FinishPool(Node& node, const Pooling& pooling) {
 void MaxPoolWithIndices(Node& node, const Pooling& pooling, bool by_columns) {
   const auto swapped = [&](const std::string& image) {
     if (!by_columns) return image;
-    return node.Unary("transpose", image, {{"axis", Ints{0, 1, 2, 4, 3}}});
+    return node.Transpose(image, {0, 1, 2, 4, 3});
   };
   AttributeMap attributes = pooling.attributes;
   if (by_columns) {
@@ -274,7 +272,7 @@ void MaxPoolWithIndices(Node& node, const Pooling& pooling, bool by_columns) {
     std::swap_ranges(paddings.begin() + 2, paddings.begin() + 4,
                      paddings.begin() + 4);
   }
-  const std::vector<std::string> results =
+  const Names results =
       node.AppendAll("pool3d", {{"X", {swapped(Computable(node, pooling))}}},
                      attributes, {"Out", "Mask"});
   FinishAs(node, pooling, swapped(results[0]));
@@ -302,9 +300,8 @@ void MaxPool(Node& node) {
 }
 
 void AveragePool(Node& node) {
-  const bool exclusive = node.attributes().Int("count_include_pad", 0) == 0;
-  const Pooling pooling = ReadPooling(node, "avg", exclusive);
-  FinishPool(node, pooling);
+  const bool exclusive = !node.attributes().Flag("count_include_pad");
+  FinishPool(node, ReadPooling(node, "avg", exclusive));
 }
 
 // Reads attribute p.
@@ -342,8 +339,8 @@ void LpPool(Node& node) {
   if (ceil && ReachesPastPadding(node)) {
     Node::Unsupported("ceil_mode with windows that reach past the padding");
   }
-  const std::string image =
-      PadLate(node, pooling.windows, AsImage(node, pooling.windows.dims, 0));
+  const std::string image = PadLate(
+      node, pooling.windows, AsImage(node, pooling.windows.dims, node.In(0)));
   const std::string mean =
       node.Unary(pooling.op, PowerOfSize(node, image, p), pooling.attributes);
   const std::string sum = node.Unary("scale", mean, {{"scale", count}});
@@ -361,24 +358,16 @@ AttributeMap OverImage(const Node& node) {
   return {{"dim", dims}, {"keep_dim", true}};
 }
 
-void GlobalPool(Node& node, const char* type, const char* reduction) {
+void GlobalPool(Node& node) {
+  const std::string type = node.type() == "GlobalMaxPool" ? "max" : "avg";
   const int rank = RankOf(node, 0);
   if (rank == 4) {
-    return node.FinishUnary(
-        "pool2d", node.In(0),
-        {{"pooling_type", std::string(type)}, {"global_pooling", true}});
+    return node.FinishUnary("pool2d", node.In(0),
+                            {{"pooling_type", type}, {"global_pooling", true}});
   }
-  const AttributeMap over = OverImage(node);
   if (rank < 3) return node.FinishUnary("assign", node.In(0));
-  node.FinishUnary(reduction, node.In(0), over);
-}
-
-void GlobalAveragePool(Node& node) {
-  GlobalPool(node, "avg", "reduce_mean");
-}
-
-void GlobalMaxPool(Node& node) {
-  GlobalPool(node, "max", "reduce_max");
+  node.FinishUnary(type == "max" ? "reduce_max" : "reduce_mean", node.In(0),
+                   OverImage(node));
 }
 
 void GlobalLpPool(Node& node) {
@@ -391,20 +380,17 @@ void GlobalLpPool(Node& node) {
                    {{"dtype", node.TypeOf(0)}});
 }
 
-constexpr HandlerRow kConvRows[] = {
+}  // namespace
+
+const HandlerTable kConvHandlers = {
     {"CausalConvWithState", 1, CausalConvWithState},
     {"Conv", 1, Conv},
     {"ConvTranspose", 1, ConvTranspose},
     {"AveragePool", 1, AveragePool},
-    {"GlobalAveragePool", 1, GlobalAveragePool},
+    {"GlobalAveragePool GlobalMaxPool", 1, GlobalPool},
     {"GlobalLpPool", 2, GlobalLpPool},
-    {"GlobalMaxPool", 1, GlobalMaxPool},
     {"LpPool", 2, LpPool},
     {"MaxPool", 1, MaxPool},
 };
-
-}  // namespace
-
-const HandlerTable kConvHandlers = kConvRows;
 
 }  // namespace sluice::onnx

@@ -10,7 +10,6 @@
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/onnx/import/tensor_values.h"
 
 namespace sluice::onnx {
 
@@ -147,6 +146,7 @@ bool ImportScale(Node& node, AffineKind kind) {
 // x. Returns false if anything else reads an intermediate value. Exporters
 // without HardSwish write this.
 bool ImportHardSwish(Node& node) {
+  if (NumberFor(node, 1, 0) != 6) return false;
   const OpDesc* product = node.OnlyReadHere(0);
   if (product == nullptr || product->type != "elementwise_mul") return false;
   const std::string left = product->Input("X")[0];
@@ -156,12 +156,11 @@ bool ImportHardSwish(Node& node) {
   return true;
 }
 
-template <const char* const& kType>
-void Binary(Node& node) {
-  node.FinishBinary(kType, {node.In(0), node.In(1)});
+// Finishes with this op of inputs 0 and 1.
+void FinishOf(Node& node, const char* op) {
+  node.FinishBinary(op, {node.In(0), node.In(1)});
 }
 
-constexpr const char* kDiv = "elementwise_div";
 constexpr const char* kPow = "elementwise_pow";
 constexpr const char* kAdd = "elementwise_add";
 constexpr const char* kMul = "elementwise_mul";
@@ -171,27 +170,26 @@ constexpr const char* kMin = "elementwise_min";
 void Add(Node& node) {
   if (FoldIntoBatchNorm(node, AffineKind::kAdd)) return;
   if (ImportScale(node, AffineKind::kAdd)) return;
-  Binary<kAdd>(node);
+  FinishOf(node, kAdd);
 }
 
 void Mul(Node& node) {
   if (FoldIntoBatchNorm(node, AffineKind::kMultiply)) return;
   if (ImportScale(node, AffineKind::kMultiply)) return;
-  Binary<kMul>(node);
+  FinishOf(node, kMul);
 }
 
 // Integers are divided like in C, towards 0.
 void Div(Node& node) {
-  if (NumberFor(node, 1, 0) == 6 && ImportHardSwish(node)) return;
-  if (IsFloating(node.TypeOf(0))) return Binary<kDiv>(node);
+  if (ImportHardSwish(node)) return;
+  if (IsFloating(node.TypeOf(0))) return FinishOf(node, "elementwise_div");
   node.Finish("elementwise_floordiv",
               QuotientInputs(node, node.In(0), node.In(1)));
 }
 
 void Mod(Node& node) {
-  const bool fmod = node.attributes().Int("fmod", 0) != 0;
-  node.FinishBinary(fmod ? "elementwise_fmod" : "elementwise_mod",
-                    {node.In(0), node.In(1)});
+  const bool fmod = node.attributes().Flag("fmod");
+  FinishOf(node, fmod ? "elementwise_fmod" : "elementwise_mod");
 }
 
 void BitShift(Node& node) {
@@ -200,9 +198,8 @@ void BitShift(Node& node) {
                  ErrorCode::kInvalidArgument, "onnx.bit_shift",
                  "attribute direction is '{}'; expected LEFT or RIGHT",
                  direction);
-  node.FinishBinary(
-      direction == "LEFT" ? "bitwise_left_shift" : "bitwise_right_shift",
-      {node.In(0), node.In(1)});
+  FinishOf(node,
+           direction == "LEFT" ? "bitwise_left_shift" : "bitwise_right_shift");
 }
 
 // The number of bits of integers that a float dtype represents exactly.
@@ -266,7 +263,7 @@ void Pow(Node& node) {
   if (exponent == 3 && (base == DType::kFloat32 || base == DType::kFloat64)) {
     return node.FinishBinary(kMul, {node.Unary("square", x), x});
   }
-  if (base == node.TypeOf(1)) return Binary<kPow>(node);
+  if (base == node.TypeOf(1)) return FinishOf(node, kPow);
   const DType dtype = DTypeOfPower(node);
   const std::string power =
       node.Binary(kPow, {node.Cast(x, dtype), node.Cast(node.In(1), dtype)});
@@ -277,15 +274,18 @@ void Pow(Node& node) {
 }
 
 // Appends one op for each input after the first.
-template <const char* const& kType>
-void Chain(Node& node) {
+void Chain(Node& node, const std::string& op) {
   std::string result = node.In(0);
   const int count = node.input_count();
   if (count == 1) return node.FinishUnary("assign", result);
   for (int i = 1; i + 1 < count; ++i) {
-    result = node.Binary(kType, {result, node.In(i)});
+    result = node.Binary(op, {result, node.In(i)});
   }
-  node.FinishBinary(kType, {result, node.In(count - 1)});
+  node.FinishBinary(op, {result, node.In(count - 1)});
+}
+
+void Best(Node& node) {
+  Chain(node, FindCounterpart(node.type())->name());
 }
 
 void IsInf(Node& node) {
@@ -293,8 +293,8 @@ void IsInf(Node& node) {
   SLUICE_ENFORCE(!IsInteger(dtype) && dtype != DType::kBool,
                  ErrorCode::kInvalidArgument, "onnx.is_inf_dtype",
                  "its input 0 is of {}; expected floats", dtype);
-  const bool positive = node.attributes().Int("detect_positive", 1) != 0;
-  const bool negative = node.attributes().Int("detect_negative", 1) != 0;
+  const bool positive = node.attributes().Flag("detect_positive", true);
+  const bool negative = node.attributes().Flag("detect_negative", true);
   if (positive && negative) {
     return node.FinishUnary("isinf", node.In(0));
   }
@@ -342,17 +342,10 @@ bool AreAlike(const Node& node, const ArgVars& terms) {
           }));
 }
 
-ArgVars AllInputs(const Node& node) {
-  ArgVars all;
-  for (int i = 0; i < std::max(node.input_count(), 1); ++i) {
-    all.push_back(node.In(i));
-  }
-  return all;
-}
-
 void Sum(Node& node) {
-  const ArgVars terms = AllInputs(node);
-  if (!AreAlike(node, terms)) return Chain<kAdd>(node);
+  node.In(0);  // raises if there is none
+  const ArgVars terms = node.AllInputs();
+  if (!AreAlike(node, terms)) return Chain(node, kAdd);
   node.Finish("sum", {{"X", terms}});
 }
 
@@ -361,7 +354,7 @@ void Mean(Node& node) {
   const DType dtype = node.TypeOf(0);
   const AttributeMap share = {{"scale", 1.0 / node.input_count()}};
   const bool wide = dtype == DType::kFloat64;
-  ArgVars terms = AllInputs(node);
+  ArgVars terms = node.AllInputs();
   for (std::string& term : terms) {
     term = node.Cast(term, DType::kFloat64);
     if (wide) term = node.Unary("scale", term, share);
@@ -386,7 +379,7 @@ void Clip6(Node& node) {
 // Handles integers: attributes of clip cannot represent those beyond 2^53.
 void ClipIntegers(Node& node) {
   const auto bound = [&node](int index) {
-    return node.Unary("reshape", node.In(index), {{"shape", Ints()}});
+    return node.Reshape(node.In(index), {});
   };
   std::string x = node.In(0);
   if (node.HasInput(1)) x = node.Binary(kMax, {x, bound(1)});
@@ -410,7 +403,8 @@ void Clip11(Node& node) {
 }
 
 // Integers that the op rejects are computed in int64.
-void OfSign(Node& node, const char* op) {
+void OfSign(Node& node) {
+  const std::string& op = FindCounterpart(node.type())->name();
   const DType dtype = node.TypeOf(0);
   const std::string& x = node.In(0);
   if (!IsInteger(dtype) || TakesDType(op, dtype)) {
@@ -421,18 +415,14 @@ void OfSign(Node& node, const char* op) {
 }
 
 void Abs(Node& node) {
-  if (!IsUnsigned(node.TypeOf(0))) return OfSign(node, "abs");
+  if (!IsUnsigned(node.TypeOf(0))) return OfSign(node);
   node.FinishUnary("assign", node.In(0));
-}
-
-void Neg(Node& node) {
-  OfSign(node, "neg");
 }
 
 // The sign of an unsigned number is 0 or 1.
 void Sign(Node& node) {
   const DType dtype = node.TypeOf(0);
-  if (!IsUnsigned(dtype)) return OfSign(node, "sign");
+  if (!IsUnsigned(dtype)) return OfSign(node);
   node.FinishUnary("cast", node.Cast(node.In(0), DType::kBool),
                    {{"dtype", dtype}});
 }
@@ -446,12 +436,11 @@ void Relu(Node& node) {
 
 void PRelu(Node& node) {
   const DType dtype = node.TypeOf(0);
-  const Inputs operands = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
-  if (!IsInteger(dtype)) return node.Finish("prelu", operands);
+  if (!IsInteger(dtype)) return FinishOf(node, "prelu");
   const std::string negative =
       node.Binary("less_than", {node.In(0), node.Number(0, dtype)});
   node.Finish("where", {{"Condition", {negative}},
-                        {"X", {node.Append(kMul, operands)}},
+                        {"X", {node.Binary(kMul, {node.In(0), node.In(1)})}},
                         {"Y", {node.In(0)}}});
 }
 
@@ -459,13 +448,12 @@ void CastTo(Node& node, DType dtype) {
   Attributes& attributes = node.attributes();
   node.FinishUnary("cast", node.In(0),
                    {{"dtype", dtype},
-                    {"saturate", attributes.Int("saturate", 1) != 0},
+                    {"saturate", attributes.Flag("saturate", true)},
                     {"round_mode", attributes.String("round_mode", "up")}});
 }
 
 void Cast(Node& node) {
-  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
-  CastTo(node, ToDType(to, "attribute to"));
+  CastTo(node, node.attributes().NeededType("to"));
 }
 
 void CastLike(Node& node) {
@@ -473,13 +461,13 @@ void CastLike(Node& node) {
 }
 
 void BitCast(Node& node) {
-  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
-  node.FinishUnary("bitcast", node.In(0),
-                   {{"dtype", ToDType(to, "attribute to")}});
+  const DType to = node.attributes().NeededType("to");
+  node.FinishUnary("bitcast", node.In(0), {{"dtype", to}});
 }
 
-// Operators without a row use schemas (import/counterpart.h).
-constexpr HandlerRow kElementwiseRows[] = {
+}  // namespace
+
+const HandlerTable kElementwiseHandlers = {
     {"Abs", 6, Abs},
     {"Add", 7, Add},
     {"BitShift", 11, BitShift},
@@ -488,12 +476,11 @@ constexpr HandlerRow kElementwiseRows[] = {
     {"Div", 7, Div},
     {"Gelu", 20, Gelu},
     {"IsInf", 10, IsInf},
-    {"Max", 6, Chain<kMax>},
+    {"Max Min", 6, Best},
     {"Mean", 6, Mean},
-    {"Min", 6, Chain<kMin>},
     {"Mod", 10, Mod},
     {"Mul", 7, Mul},
-    {"Neg", 6, Neg},
+    {"Neg", 6, OfSign},
     {"PRelu", 7, PRelu},
     {"Pow", 7, Pow},
     {"Relu", 6, Relu},
@@ -505,9 +492,5 @@ constexpr HandlerRow kElementwiseRows[] = {
     {"Cast", 6, Cast},
     {"CastLike", 15, CastLike},
 };
-
-}  // namespace
-
-const HandlerTable kElementwiseHandlers = kElementwiseRows;
 
 }  // namespace sluice::onnx

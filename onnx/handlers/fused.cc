@@ -16,9 +16,9 @@ std::string Plus(Node& node, const std::string& x, int index) {
 }
 
 // Gelu of the sum with a bias, in its tanh form or not.
-template <bool kTanh>
 void BiasGelu(Node& node) {
-  node.FinishUnary("gelu", Plus(node, node.In(0), 1), {{"approximate", kTanh}});
+  node.FinishUnary("gelu", Plus(node, node.In(0), 1),
+                   {{"approximate", node.type() == "FastGelu"}});
 }
 
 void QuickGelu(Node& node) {
@@ -29,13 +29,13 @@ void QuickGelu(Node& node) {
 void FusedMatMul(Node& node) {
   Attributes& attributes = node.attributes();
   for (const char* name : {"transBatchA", "transBatchB"}) {
-    if (attributes.Int(name, 0) == 0) continue;
+    if (!attributes.Flag(name)) continue;
     Node::Unsupported("attribute {}: batches between rows and columns", name);
   }
   node.FinishBinary("matmul", {node.In(0), node.In(1)},
                     {{"alpha", attributes.Float("alpha", 1)},
-                     {"transpose_X", attributes.Int("transA", 0) != 0},
-                     {"transpose_Y", attributes.Int("transB", 0) != 0}});
+                     {"transpose_X", attributes.Flag("transA")},
+                     {"transpose_Y", attributes.Flag("transB")}});
 }
 
 // Finishes with the activation that the node names, with its parameters.
@@ -70,18 +70,21 @@ void FinishActivation(Node& node,
   Node::Unsupported("its activation {}", Shown(name));
 }
 
-// A convolution of onnxruntime, plus input 3, with an activation.
-void FusedConv(Node& node) {
+// ONNX's operator of this type of inputs 0 to 2.
+std::string WithBias(Node& node, const char* type) {
   ArgVars inputs = {node.In(0), node.In(1)};
   if (node.HasInput(2)) inputs.push_back(node.In(2));
-  const std::string sum = Plus(node, node.AppendOperator("Conv", inputs), 3);
+  return node.AppendOperator(type, inputs);
+}
+
+// A convolution of onnxruntime, plus input 3, with an activation.
+void FusedConv(Node& node) {
+  const std::string sum = Plus(node, WithBias(node, "Conv"), 3);
   FinishActivation(node, sum, node.attributes().Floats("activation_params"));
 }
 
 void FusedGemm(Node& node) {
-  ArgVars inputs = {node.In(0), node.In(1)};
-  if (node.HasInput(2)) inputs.push_back(node.In(2));
-  const std::string sum = node.AppendOperator("Gemm", inputs);
+  const std::string sum = WithBias(node, "Gemm");
   Doubles numbers;
   for (const char* name :
        {"activation_alpha", "activation_beta", "activation_gamma"}) {
@@ -108,13 +111,13 @@ void FinishNorm(
 
 // Normalises the sum of X, a skipped X and a bias. Outputs 1 and 2 are moments,
 // which only training reads; output 3 is the sum.
-template <bool kRms>
 void SkipNorm(Node& node) {
+  const bool rms = node.type() == "SkipSimplifiedLayerNormalization";
   if (node.HasOutput(1) || node.HasOutput(2)) {
     Node::Unsupported("its outputs 1 and 2 (moments of rows)");
   }
-  const std::string sum = Plus(node, Plus(node, node.In(0), 1), kRms ? 3 : 4);
-  FinishNorm(node, kRms ? "rms_norm" : "layer_norm", sum, 2, kRms ? -1 : 3);
+  const std::string sum = Plus(node, Plus(node, node.In(0), 1), rms ? 3 : 4);
+  FinishNorm(node, rms ? "rms_norm" : "layer_norm", sum, 2, rms ? -1 : 3);
   if (node.HasOutput(3)) node.FinishOutput(3, "assign", {{"X", {sum}}});
 }
 
@@ -122,25 +125,20 @@ void SkipNorm(Node& node) {
 // Output 1 are the numbers of unmasked words, output 2 is the sum.
 void EmbedLayerNormalization(Node& node) {
   const auto rows = [&node](int table, const std::string& ids) {
-    return node.Append("gather", {{"X", {node.In(table)}}, {"Index", {ids}}});
+    return node.Gather({node.In(table), ids});
   };
   std::string sum = rows(2, node.In(0));
-  std::string places;
-  if (node.HasInput(8)) {
-    places = node.In(8);
-  } else {
-    const std::string length = node.Unary(
-        "shape", node.In(0), {{"start", int64_t{1}}, {"end", int64_t{2}}});
-    places = node.Append("range", {{"Start", {node.Whole(0)}},
-                                   {"End", {length}},
-                                   {"Step", {node.Whole(1)}}});
-  }
+  const std::string places =
+      node.HasInput(8) ? node.In(8)
+                       : node.Count(node.Unary(
+                             "shape", node.In(0),
+                             {{"start", int64_t{1}}, {"end", int64_t{2}}}));
   sum = node.Binary("elementwise_add", {sum, rows(3, places)});
   if (node.HasInput(1)) {
     sum = node.Binary("elementwise_add", {sum, rows(4, node.In(1))});
   }
   FinishNorm(node, "layer_norm", sum, 5, 6);
-  const bool counted = node.attributes().Int("mask_index_type", 1) != 0;
+  const bool counted = node.attributes().Flag("mask_index_type", true);
   if (node.HasOutput(1)) {
     if (!node.HasInput(7)) Node::Unsupported("its output 1 without a mask");
     node.FinishOutput(
@@ -184,7 +182,7 @@ std::string Rotated(Node& node,
 void RotaryEmbedding(Node& node) {
   const int rank = RankOf(node, kX);
   const int64_t heads = node.attributes().Int("num_heads", 0);
-  const bool interleaved = node.attributes().Int("interleaved", 0) != 0;
+  const bool interleaved = node.attributes().Flag("interleaved");
   SLUICE_ENFORCE(rank == 4 || (rank == 3 && heads > 0),
                  ErrorCode::kInvalidArgument, "onnx.rotary_shape",
                  "its input has {} dims and num_heads is {}; expected 4 dims, "
@@ -192,7 +190,7 @@ void RotaryEmbedding(Node& node) {
                  rank, heads);
   std::string x = node.In(kX);
   if (rank == 3) {
-    x = node.Unary("reshape", x, {{"shape", Ints{0, 0, heads, -1}}});
+    x = node.Reshape(x, {0, 0, heads, -1});
   }
   const int64_t size = node.SizeOf(x, 3);
   int64_t turned = node.attributes().Int("rotary_embedding_dim", 0);
@@ -210,10 +208,9 @@ void RotaryEmbedding(Node& node) {
   const auto angles = [&](int input) {
     std::string cache = node.In(input);
     if (node.HasInput(kPositions)) {
-      cache = node.Append("gather",
-                          {{"X", {cache}}, {"Index", {node.In(kPositions)}}});
+      cache = node.Gather({cache, node.In(kPositions)});
     }
-    return node.Unary("unsqueeze", cache, {{"axes", Ints{rank == 4 ? 1 : 2}}});
+    return node.Unsqueeze(cache, {rank == 4 ? 1 : 2});
   };
   const std::string cos = angles(kCos), sin = angles(kSin);
   const int64_t half = turned / 2;
@@ -223,41 +220,32 @@ void RotaryEmbedding(Node& node) {
       interleaved ? Part(node, x, 1, turned, 2) : Part(node, x, half, turned);
   std::string real = Rotated(node, cos, a, "elementwise_sub", sin, b);
   std::string imaginary = Rotated(node, sin, a, "elementwise_add", cos, b);
-  const AttributeMap last = {{"axis", int64_t{-1}}};
   if (interleaved) {
-    const AttributeMap pairs = {{"axes", Ints{-1}}};
-    real = node.Unary("unsqueeze", real, pairs);
-    imaginary = node.Unary("unsqueeze", imaginary, pairs);
+    real = node.Unsqueeze(real, {-1});
+    imaginary = node.Unsqueeze(imaginary, {-1});
   }
-  std::string result = node.Append("concat", {{"X", {real, imaginary}}}, last);
-  if (interleaved) {
-    result = node.Unary("reshape", result, {{"shape", Ints{0, 0, 0, turned}}});
-  }
+  std::string result = node.Concat({real, imaginary}, -1);
+  if (interleaved) result = node.Reshape(result, {0, 0, 0, turned});
   if (turned != size) {
-    result = node.Append(
-        "concat", {{"X", {result, Part(node, x, turned, INT64_MAX)}}}, last);
+    result = node.Concat({result, Part(node, x, turned, INT64_MAX)}, -1);
   }
   if (rank == 4) return node.FinishUnary("assign", result);
   node.FinishUnary("reshape", result, {{"shape", Ints{0, 0, -1}}});
 }
 
-constexpr HandlerRow kFusedRows[] = {
-    {"com.microsoft.BiasGelu", 1, BiasGelu<false>},
-    {"com.microsoft.EmbedLayerNormalization", 1, EmbedLayerNormalization},
-    {"com.microsoft.FastGelu", 1, BiasGelu<true>},
-    {"com.microsoft.FusedConv", 1, FusedConv},
-    {"com.microsoft.FusedGemm", 1, FusedGemm},
-    {"com.microsoft.FusedMatMul", 1, FusedMatMul},
-    {"com.microsoft.Gelu", 1, BiasGelu<false>},
-    {"com.microsoft.QuickGelu", 1, QuickGelu},
-    {"com.microsoft.SkipLayerNormalization", 1, SkipNorm<false>},
-    {"com.microsoft.SkipSimplifiedLayerNormalization", 1, SkipNorm<true>},
-    {"com.microsoft.TransposeMatMul", 1, FusedMatMul},
-    {"RotaryEmbedding", 23, RotaryEmbedding},
-};
-
 }  // namespace
 
-const HandlerTable kFusedHandlers = kFusedRows;
+const HandlerTable kFusedHandlers = {
+    {"com.microsoft.BiasGelu com.microsoft.FastGelu com.microsoft.Gelu", 1,
+     BiasGelu},
+    {"com.microsoft.EmbedLayerNormalization", 1, EmbedLayerNormalization},
+    {"com.microsoft.FusedConv", 1, FusedConv},
+    {"com.microsoft.FusedGemm", 1, FusedGemm},
+    {"com.microsoft.FusedMatMul com.microsoft.TransposeMatMul", 1, FusedMatMul},
+    {"com.microsoft.QuickGelu", 1, QuickGelu},
+    {"com.microsoft.SkipLayerNormalization", 1, SkipNorm},
+    {"com.microsoft.SkipSimplifiedLayerNormalization", 1, SkipNorm},
+    {"RotaryEmbedding", 23, RotaryEmbedding},
+};
 
 }  // namespace sluice::onnx

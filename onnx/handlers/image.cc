@@ -49,10 +49,8 @@ void ShapeOf(Node& node,
     return;
   }
   const std::string old = node.Unary("shape", x);
-  const std::string longer =
-      node.Append("concat", {{"X", {old, node.Vector({1})}}});
-  const std::string picked =
-      node.Append("gather", {{"X", {longer}}, {"Index", {node.Vector(which)}}});
+  const std::string longer = node.Concat({old, node.Vector({1})});
+  const std::string picked = node.Gather({longer, node.Vector(which)});
   const std::string multiplied =
       node.Binary("elementwise_mul", {picked, node.Vector(times)});
   const std::string result =
@@ -101,7 +99,7 @@ void Rearrange(Node& node,
   AttributeMap attributes;
   ShapeOf(node, node.In(0), apart, &inputs, &attributes);
   const std::string blocks = node.Append("reshape", inputs, attributes);
-  const std::string turned = node.Unary("transpose", blocks, {{"axis", order}});
+  const std::string turned = node.Transpose(blocks, order);
   attributes.clear();
   ShapeOf(node, node.In(0), together, &inputs, &attributes);
   inputs[0].second = {turned};
@@ -145,8 +143,7 @@ void CenterCropPad(Node& node) {
   // The number of elements to add to each dim; negative means remove.
   const std::string sizes = node.Unary("shape", node.In(0));
   const std::string index = node.Vector(axes);
-  const std::string old =
-      node.Append("gather", {{"X", {sizes}}, {"Index", {index}}});
+  const std::string old = node.Gather({sizes, index});
   const std::string wanted =
       node.Unary("cast", node.In(1), {{"dtype", DType::kInt64}});
   const std::string added = node.Binary("elementwise_sub", {wanted, old});
@@ -160,7 +157,7 @@ void CenterCropPad(Node& node) {
         node.Append("scatter_elements",
                     {{"X", {none}}, {"Index", {index}}, {"Updates", {side}}}));
   }
-  const std::string both = node.Append("concat", {{"X", pads}});
+  const std::string both = node.Concat(pads);
   node.Finish("pad", {{"X", {node.In(0)}}, {"Pads", {both}}});
 }
 
@@ -169,11 +166,11 @@ void GridSample(Node& node) {
   std::string mode = node.attributes().String("mode", "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
-  node.Finish(
-      "grid_sample", {{"X", {node.In(0)}}, {"Grid", {node.In(1)}}},
+  node.FinishAs(
+      "grid_sample",
       {{"mode", mode},
        {"padding_mode", node.attributes().String("padding_mode", "zeros")},
-       {"align_corners", node.attributes().Int("align_corners", 0) != 0}});
+       {"align_corners", node.attributes().Flag("align_corners")}});
 }
 
 // Attribute `name`, or `count` times `otherwise`.
@@ -274,16 +271,9 @@ void Col2Im(Node& node) {
       node.NewTable({DDim{block.numel(), blocks.numel()}.numel(), 1});
   CheckDivides(channels, block.numel(), "number of channels");
   FillPlaces(dims, image.numel(), &places);
-  const auto reshape = [&node](const std::string& x, const Ints& shape) {
-    return node.Unary("reshape", x, {{"shape", shape}});
-  };
-  const auto transpose = [&node](const std::string& x) {
-    return node.Unary("transpose", x, {{"axis", Ints{1, 0}}});
-  };
   const std::string columns =
-      transpose(reshape(node.In(0), {-1, places.dims()[0]}));
-  const std::string none =
-      node.Unary("slice", columns, {{"starts", Ints{0}}, {"ends", Ints{0}}});
+      node.Transpose(node.Reshape(node.In(0), {-1, places.dims()[0]}), {1, 0});
+  const std::string none = node.Slice(columns, 0, 0);
   const std::string zeros =
       node.Unary("pad", none, {{"pads", Ints{0, 0, image.numel() + 1, 0}}});
   const std::string sums =
@@ -292,21 +282,19 @@ void Col2Im(Node& node) {
                    {"Index", {node.NewConstant(std::move(places))}},
                    {"Updates", {columns}}},
                   {{"reduction", std::string("add")}});
-  const std::string inside = node.Unary(
-      "slice", sums, {{"starts", Ints{0}}, {"ends", Ints{image.numel()}}});
+  const std::string inside = node.Slice(sums, 0, image.numel());
   Ints shape = {-1, channels / block.numel()};
   shape.insert(shape.end(), image.begin(), image.end());
-  node.FinishUnary("reshape", transpose(inside), {{"shape", shape}});
+  node.FinishUnary("reshape", node.Transpose(inside, {1, 0}),
+                   {{"shape", shape}});
 }
 
-constexpr HandlerRow kImageRows[] = {
+}  // namespace
+
+const HandlerTable kImageHandlers = {
     {"CenterCropPad", 18, CenterCropPad}, {"Col2Im", 18, Col2Im},
     {"DepthToSpace", 1, DepthToSpace},    {"GridSample", 16, GridSample},
     {"SpaceToDepth", 1, SpaceToDepth},
 };
-
-}  // namespace
-
-const HandlerTable kImageHandlers = kImageRows;
 
 }  // namespace sluice::onnx

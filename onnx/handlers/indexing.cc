@@ -10,10 +10,8 @@ namespace {
 
 // Imports the name that ScatterElements had before opset 11.
 void Scatter(Node& node) {
-  node.Finish(
-      "scatter_elements",
-      {{"X", {node.In(0)}}, {"Index", {node.In(1)}}, {"Updates", {node.In(2)}}},
-      {{"axis", node.attributes().Int("axis", 0)}});
+  node.FinishAs("scatter_elements",
+                {{"axis", node.attributes().Int("axis", 0)}});
 }
 
 // Indices and depths may have any numeric type.
@@ -43,15 +41,13 @@ std::string Positions(Node& node, const std::string& x) {
   if (dims.rank() > 1 && dims[1] >= 0) {
     const std::string counted =
         node.Append("range", {{"End", {node.Whole(dims[1])}}});
-    return node.Unary("unsqueeze", counted, {{"axes", Ints{0}}});
+    return node.Unsqueeze(counted, {0});
   }
-  const std::string shape = node.Unary("shape", x);
-  const std::string size =
-      node.Unary("slice", shape, {{"starts", Ints{1}}, {"ends", Ints{2}}});
+  const std::string size = node.Slice(node.Unary("shape", x), 1, 2);
   const std::string ones =
       node.Append("expand", {{"X", {node.Vector({1})}}, {"Shape", {size}}});
   const std::string counted = node.Unary("cumsum", ones, {{"exclusive", true}});
-  return node.Unary("unsqueeze", counted, {{"axes", Ints{0}}});
+  return node.Unsqueeze(counted, {0});
 }
 
 // Reverses the first elements of each sequence, up to its length. The others do
@@ -68,36 +64,31 @@ void ReverseSequence(Node& node) {
   Ints order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[0], order[1]);
-  const AttributeMap turn = {{"axis", order}};
   std::string x = node.In(0);
-  if (time == 0) x = node.Unary("transpose", x, turn);
+  if (time == 0) x = node.Transpose(x, order);
   const std::string positions = Positions(node, x);
-  const std::string lengths =
-      node.Unary("unsqueeze", node.In(1), {{"axes", Ints{1}}});
+  const std::string lengths = node.Unsqueeze(node.In(1), {1});
   const std::string last =
       node.Binary("elementwise_sub", {lengths, node.Whole(1)});
   const std::string mirrored =
       node.Binary("elementwise_sub", {last, positions});
   const std::string inside = node.Binary("less_than", {positions, lengths});
-  const std::string from = node.Append(
-      "where",
-      {{"Condition", {inside}}, {"X", {mirrored}}, {"Y", {positions}}});
-  const std::string index = node.Unary("unsqueeze", from, {{"axes", Ints{2}}});
+  const std::string index =
+      node.Unsqueeze(node.Where({inside, mirrored, positions}), {2});
   const Inputs inputs = {{"X", {x}}, {"Index", {index}}};
   const AttributeMap batches = {{"batch_dims", int64_t{1}}};
   if (time == 1) return node.Finish("gather_nd", inputs, batches);
   const std::string reversed = node.Append("gather_nd", inputs, batches);
-  node.FinishUnary("transpose", reversed, turn);
+  node.FinishUnary("transpose", reversed, {{"axis", order}});
 }
 
-template <bool kLargest>
 void ArgBest(Node& node) {
   Attributes& attributes = node.attributes();
   node.FinishUnary(
-      kLargest ? "arg_max" : "arg_min", node.In(0),
+      node.type() == "ArgMax" ? "arg_max" : "arg_min", node.In(0),
       {{"axis", attributes.Int("axis", 0)},
-       {"keepdims", attributes.Int("keepdims", 1) != 0},
-       {"select_last_index", attributes.Int("select_last_index", 0) != 0}});
+       {"keepdims", attributes.Flag("keepdims", true)},
+       {"select_last_index", attributes.Flag("select_last_index")}});
 }
 
 // Op top_k works along the last dim. Another axis is transposed there and back.
@@ -106,8 +97,8 @@ void TopK(Node& node, const Inputs& operands, AttributeMap attributes) {
   const bool is_last = given == -1 && !node.Dims(0).rank_known();
   const int rank = is_last ? 1 : RankOf(node, 0);
   const int64_t axis = AxisOf(given, rank);
-  attributes["largest"] = node.attributes().Int("largest", 1) != 0;
-  attributes["sorted"] = node.attributes().Int("sorted", 1) != 0;
+  attributes["largest"] = node.attributes().Flag("largest", true);
+  attributes["sorted"] = node.attributes().Flag("sorted", true);
   const auto inputs = [&operands](const std::string& x) {
     Inputs all = {{"X", {x}}};
     all.insert(all.end(), operands.begin(), operands.end());
@@ -150,13 +141,12 @@ void Compress(Node& node) {
   } else {
     attributes["flatten"] = true;
   }
-  node.Finish("compress", {{"X", {node.In(0)}}, {"Condition", {node.In(1)}}},
-              std::move(attributes));
+  node.FinishAs("compress", std::move(attributes));
 }
 
 void Unique(Node& node) {
   AttributeMap attributes = {
-      {"sorted", node.attributes().Int("sorted", 1) != 0}};
+      {"sorted", node.attributes().Flag("sorted", true)}};
   if (node.attributes().Has("axis")) {
     attributes["flatten"] = false;
     attributes["axis"] = node.attributes().Int("axis", 0);
@@ -166,33 +156,19 @@ void Unique(Node& node) {
 }
 
 void NonMaxSuppression(Node& node) {
-  Inputs inputs = {{"Boxes", {node.In(0)}}, {"Scores", {node.In(1)}}};
-  const char* const operands[] = {"MaxOutput", "IouThreshold",
-                                  "ScoreThreshold"};
-  for (int i = 0; i < 3; ++i) {
-    if (node.HasInput(i + 2)) inputs.push_back({operands[i], {node.In(i + 2)}});
-  }
-  node.Finish(
-      "non_max_suppression", std::move(inputs),
+  node.FinishAs(
+      "non_max_suppression",
       {{"center_point_box", node.attributes().Int("center_point_box", 0)}});
 }
 
-// Operators without a row use schemas (import/counterpart.h).
-constexpr HandlerRow kIndexingRows[] = {
-    {"OneHot", 9, OneHot},
-    {"ReverseSequence", 10, ReverseSequence},
-    {"Scatter", 9, Scatter},
-    {"ArgMax", 1, ArgBest<true>},
-    {"ArgMin", 1, ArgBest<false>},
-    {"Compress", 9, Compress},
-    {"NonMaxSuppression", 10, NonMaxSuppression},
-    {"TopK", 1, TopK1},
-    {"TopK", 10, TopK10},
-    {"Unique", 11, Unique},
-};
-
 }  // namespace
 
-const HandlerTable kIndexingHandlers = kIndexingRows;
+const HandlerTable kIndexingHandlers = {
+    {"OneHot", 9, OneHot},     {"ReverseSequence", 10, ReverseSequence},
+    {"Scatter", 9, Scatter},   {"ArgMax ArgMin", 1, ArgBest},
+    {"Compress", 9, Compress}, {"NonMaxSuppression", 10, NonMaxSuppression},
+    {"TopK", 1, TopK1},        {"TopK", 10, TopK10},
+    {"Unique", 11, Unique},
+};
 
 }  // namespace sluice::onnx

@@ -16,7 +16,7 @@ namespace {
 
 // A constant remains one.
 void Reshape(Node& node) {
-  const bool allow_zero = node.attributes().Int("allowzero", 0) != 0;
+  const bool allow_zero = node.attributes().Flag("allowzero");
   const Tensor* constant = node.Constant(0);
   const Ints shape =
       node.Constant(1) == nullptr ? Ints{0} : node.ConstantInts(1, "sizes");
@@ -38,10 +38,7 @@ void Transpose(Node& node) {
 }
 
 void Concat(Node& node) {
-  ArgVars parts;
-  for (int i = 0; i < node.input_count(); ++i) {
-    parts.push_back(node.In(i));
-  }
+  const ArgVars parts = node.AllInputs();
   node.Finish("concat", {{"X", parts}},
               {{"axis", node.attributes().NeededInt("axis")}});
 }
@@ -198,8 +195,7 @@ void Pad(Node& node) {
       node.attributes().String("mode", "constant") != "constant") {
     return ImportCounterpart(*FindCounterpart("Pad"), node);
   }
-  const std::string value =
-      node.Unary("reshape", node.In(2), {{"shape", Ints()}});
+  const std::string value = node.Reshape(node.In(2), {});
   const std::string x = node.Binary("elementwise_sub", {node.In(0), value});
   Inputs inputs = {{"X", {x}}, {"Pads", {node.In(1)}}};
   if (node.HasInput(3)) inputs.push_back({"Axes", {node.In(3)}});
@@ -271,11 +267,9 @@ void EyeLike(Node& node) {
                  ErrorCode::kInvalidArgument, "onnx.eye_rank",
                  "its input has shape {}; expected a matrix", Printable(dims));
   const int64_t k = node.attributes().Int("k", 0);
-  const DType dtype =
-      node.attributes().Has("dtype")
-          ? ToDType(static_cast<int>(node.attributes().NeededInt("dtype")),
-                    "attribute dtype")
-          : node.TypeOf(0);
+  const DType dtype = node.attributes().Has("dtype")
+                          ? node.attributes().NeededType("dtype")
+                          : node.TypeOf(0);
   const std::string one = node.Unary(
       "cast", node.NewConstant(Tensor::FromVector<float>({1, 1}, {1})),
       {{"dtype", dtype}});
@@ -310,22 +304,17 @@ void LargeRange(Node& node) {
   SLUICE_ENFORCE(known == nullptr || known->data<int64_t>()[0] != 0,
                  ErrorCode::kInvalidArgument, "onnx.range_step",
                  "its input 2 (the step) is 0; expected another number");
-  const auto apply = [&node](const char* op, const std::string& x,
-                             const std::string& y) {
-    return node.Binary(op, {x, y});
-  };
   const std::string zero = node.Whole(0);
   const std::string one = node.Whole(1);
   const std::string &start = node.In(0), &step = node.In(2);
-  const std::string back = apply("elementwise_sub", start, node.In(1));
-  const std::string count = apply(
-      "elementwise_max",
-      apply("elementwise_sub", zero, apply("elementwise_floordiv", back, step)),
-      zero);
+  const std::string back = node.Binary("elementwise_sub", {start, node.In(1)});
+  const std::string steps = node.Binary("elementwise_floordiv", {back, step});
+  const std::string least = node.Binary("elementwise_sub", {zero, steps});
+  const std::string count = node.Binary("elementwise_max", {least, zero});
   const std::string index = node.Append(
       "range", {{"Start", {zero}}, {"End", {count}}, {"Step", {one}}});
   node.FinishBinary("elementwise_add",
-                    {apply("elementwise_mul", index, step), start});
+                    {node.Binary("elementwise_mul", {index, step}), start});
 }
 
 // Constant numbers become attributes of the op.
@@ -347,8 +336,9 @@ void Range(Node& node) {
                    {{"dtype", dtype}});
 }
 
-// Operators without a row use schemas (import/counterpart.h).
-constexpr HandlerRow kMovementRows[] = {
+}  // namespace
+
+const HandlerTable kMovementHandlers = {
     {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
     {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},
     {"Identity", 1, Identity}, {"Pad", 1, Pad},
@@ -358,9 +348,5 @@ constexpr HandlerRow kMovementRows[] = {
     {"Constant", 1, Constant}, {"ConstantOfShape", 9, ConstantOfShape},
     {"EyeLike", 9, EyeLike},   {"Range", 11, Range},
 };
-
-}  // namespace
-
-const HandlerTable kMovementHandlers = kMovementRows;
 
 }  // namespace sluice::onnx

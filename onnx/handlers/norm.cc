@@ -13,15 +13,10 @@ void BatchNormalization(Node& node) {
   node.attributes().Ignore("momentum");
   node.attributes().Ignore("spatial");  // opset 7: each channel separately
   // Without these outputs, the running statistics are not changed.
-  node.Finish("batch_norm",
-              {{"X", {node.In(0)}},
-               {"Scale", {node.In(1)}},
-               {"Bias", {node.In(2)}},
-               {"Mean", {node.In(3)}},
-               {"Variance", {node.In(4)}}},
-              {{"epsilon", node.attributes().Float("epsilon", 1e-5)},
-               {"is_test", true}},
-              "Y", {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
+  node.FinishAs("batch_norm",
+                {{"epsilon", node.attributes().Float("epsilon", 1e-5)},
+                 {"is_test", true}},
+                "Y", {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
 }
 
 // From opset 14 on an attribute selects training; its outputs are the new
@@ -30,12 +25,7 @@ void BatchNormalization14(Node& node) {
   if (node.attributes().Int("training_mode", 0) == 0) {
     return BatchNormalization(node);
   }
-  node.FinishAll("batch_norm",
-                 {{"X", {node.In(0)}},
-                  {"Scale", {node.In(1)}},
-                  {"Bias", {node.In(2)}},
-                  {"Mean", {node.In(3)}},
-                  {"Variance", {node.In(4)}}},
+  node.FinishAll("batch_norm", node.InputsOf("batch_norm"),
                  {{"epsilon", node.attributes().Float("epsilon", 1e-5)},
                   {"momentum", node.attributes().Float("momentum", 0.9)}},
                  {"Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
@@ -47,9 +37,6 @@ void BatchNormalization7(Node& node) {
   }
   BatchNormalization(node);
 }
-
-template <bool kLog>
-constexpr const char* kSoftmaxOp = kLog ? "log_softmax" : "softmax";
 
 // Up to opset 12 all dims from `axis` on form one row. compute(x, axis, last)
 // adds the op that computes rows along `axis`, with Finish if it is the last
@@ -77,15 +64,14 @@ void ByRows(Node& node, const Compute& compute) {
   const bool open = unknown >= axis && unknown < rank;
   const Ints flat =
       open ? Ints{x.Product(0, axis), -1} : Ints{-1, x.Product(axis, rank)};
-  const std::string rows = node.Unary("reshape", node.In(0), {{"shape", flat}});
-  const std::string result = compute(rows, 1, false);
+  const std::string result = compute(node.Reshape(node.In(0), flat), 1, false);
   node.FinishUnary("reshape", result, {{"shape", shape}});
 }
 
 // Adds the last op of a node, or an earlier one, and returns its name.
 std::string FinishOrAppend(Node& node,
                            bool last,
-                           const char* op,
+                           const std::string& op,
                            const Inputs& inputs,
                            const AttributeMap& attributes) {
   if (!last) return node.Append(op, inputs, attributes);
@@ -93,11 +79,10 @@ std::string FinishOrAppend(Node& node,
   return "";
 }
 
-template <bool kLog>
 void Softmax1(Node& node) {
-  ByRows(node, [&node](const std::string& x, int64_t axis, bool last) {
-    return FinishOrAppend(node, last, kSoftmaxOp<kLog>, {{"X", {x}}},
-                          {{"axis", axis}});
+  const std::string& op = FindCounterpart(node.type())->name();
+  ByRows(node, [&](const std::string& x, int64_t axis, bool last) {
+    return FinishOrAppend(node, last, op, {{"X", {x}}}, {{"axis", axis}});
   });
 }
 
@@ -117,10 +102,8 @@ std::string HardmaxOf(Node& node,
     attributes["depth"] = dims.at(static_cast<int>(axis));
   } else {
     const std::string shape = node.Unary("shape", x);
-    const std::string which = node.Vector({axis});
-    inputs.emplace_back(
-        "Depth",
-        ArgVars{node.Append("gather", {{"X", {shape}}, {"Index", {which}}})});
+    inputs.emplace_back("Depth",
+                        ArgVars{node.Gather({shape, node.Vector({axis})})});
   }
   return FinishOrAppend(node, last, "one_hot", inputs, attributes);
 }
@@ -147,9 +130,7 @@ void LpNormalization(Node& node) {
       p == 1 ? "reduce_l1" : "reduce_l2", node.In(0),
       {{"dim", Ints{node.attributes().Int("axis", -1)}}, {"keep_dim", true}});
   const std::string zero = node.Binary("equal", {norm, node.Number(0, dtype)});
-  const std::string divisor = node.Append(
-      "where",
-      {{"Condition", {zero}}, {"X", {node.Number(1, dtype)}}, {"Y", {norm}}});
+  const std::string divisor = node.Where({zero, node.Number(1, dtype), norm});
   node.FinishBinary("elementwise_div", {node.In(0), divisor});
 }
 
@@ -238,11 +219,10 @@ std::string OfChannels(Node& node, int index, int64_t groups) {
         "model runs",
         Printable(node.Dims(0)));
   }
-  const std::string column =
-      node.Unary("unsqueeze", node.In(index), {{"axes", Ints{1}}});
   const std::string matrix =
-      node.Unary("expand", column, {{"shape", Ints{1, channels / groups}}});
-  return node.Unary("reshape", matrix, {{"shape", Ints{-1}}});
+      node.Unary("expand", node.Unsqueeze(node.In(index), {1}),
+                 {{"shape", Ints{1, channels / groups}}});
+  return node.Reshape(matrix, {-1});
 }
 
 void GroupNorm(Node& node, const std::string& scale, const std::string& bias) {
@@ -287,15 +267,16 @@ void MeanVarianceNormalization(Node& node) {
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
   const int64_t kept = std::count(normalized.begin(), normalized.end(), false);
-  const std::string x = node.Unary("transpose", node.In(0), {{"axis", order}});
   const std::string y =
-      node.Append("layer_norm", {{"X", {x}}},
+      node.Append("layer_norm", {{"X", {node.Transpose(node.In(0), order)}}},
                   {{"begin_norm_axis", kept}, {"epsilon", 1e-18}}, "Y");
   node.FinishUnary("transpose", y, {{"axis", back}});
 }
 
+}  // namespace
+
 // InstanceNormalization and LRN use their schemas.
-constexpr HandlerRow kNormRows[] = {
+const HandlerTable kNormHandlers = {
     {"BatchNormalization", 7, BatchNormalization7},
     {"BatchNormalization", 9, BatchNormalization},
     {"BatchNormalization", 14, BatchNormalization14},
@@ -304,18 +285,12 @@ constexpr HandlerRow kNormRows[] = {
     {"Hardmax", 1, Hardmax1},
     {"Hardmax", 13, Hardmax13},
     {"LayerNormalization", 1, LayerNormalization},  // onnxruntime's before 17
-    {"LogSoftmax", 1, Softmax1<true>},
-    {"LogSoftmax", 13, nullptr},
+    {"LogSoftmax Softmax", 1, Softmax1},
+    {"LogSoftmax Softmax", 13, nullptr},
     {"LpNormalization", 1, LpNormalization},
     {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
     {"RMSNormalization", 23, RmsNormalization},
     {"SimplifiedLayerNormalization", 1, RmsNormalization},  // onnxruntime's
-    {"Softmax", 1, Softmax1<false>},
-    {"Softmax", 13, nullptr},
 };
-
-}  // namespace
-
-const HandlerTable kNormHandlers = kNormRows;
 
 }  // namespace sluice::onnx

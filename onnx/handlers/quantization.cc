@@ -18,15 +18,6 @@ DType TypeAttribute(Node& node, const char* name, DType otherwise) {
   return ToDType(number, std::string("attribute ") + name);
 }
 
-// Inputs from `first` on: X, Scale and optionally ZeroPoint.
-Inputs ScaledInputs(Node& node, int first) {
-  Inputs inputs = {{"X", {node.In(first)}}, {"Scale", {node.In(first + 1)}}};
-  if (node.HasInput(first + 2)) {
-    inputs.push_back({"ZeroPoint", {node.In(first + 2)}});
-  }
-  return inputs;
-}
-
 // The division has the scale's precision unless the model specifies another.
 DType DivisionOf(Node& node) {
   DType precision = DType::kFloat64;
@@ -43,21 +34,21 @@ void QuantizeLinear(Node& node) {
   const DType implied = node.HasInput(2) ? node.TypeOf(2) : DType::kUInt8;
   const DType dtype = TypeAttribute(node, "output_dtype", implied);
   const DType precision = DivisionOf(node);
-  node.Finish("quantize_linear", ScaledInputs(node, 0),
-              {{"dtype", dtype},
-               {"precision", precision},
-               {"axis", attributes.Int("axis", 1)},
-               {"block_size", attributes.Int("block_size", 0)},
-               {"saturate", attributes.Int("saturate", 1) != 0}});
+  node.FinishAs("quantize_linear",
+                {{"dtype", dtype},
+                 {"precision", precision},
+                 {"axis", attributes.Int("axis", 1)},
+                 {"block_size", attributes.Int("block_size", 0)},
+                 {"saturate", attributes.Flag("saturate", true)}});
 }
 
 void DequantizeLinear(Node& node) {
   Attributes& attributes = node.attributes();
   const DType dtype = TypeAttribute(node, "output_dtype", node.TypeOf(1));
-  node.Finish("dequantize_linear", ScaledInputs(node, 0),
-              {{"dtype", dtype},
-               {"axis", attributes.Int("axis", 1)},
-               {"block_size", attributes.Int("block_size", 0)}});
+  node.FinishAs("dequantize_linear",
+                {{"dtype", dtype},
+                 {"axis", attributes.Int("axis", 1)},
+                 {"block_size", attributes.Int("block_size", 0)}});
 }
 
 std::string Number(Node& node, float value) {
@@ -81,9 +72,8 @@ void DynamicQuantizeLinear(Node& node) {
   const std::string min =
       Apply(node, "elementwise_min", node.Unary("reduce_min", x), zero);
   const std::string range =
-      node.Append("where", {{"Condition", {Apply(node, "equal", max, min)}},
-                            {"X", {Number(node, 1)}},
-                            {"Y", {Apply(node, "elementwise_sub", max, min)}}});
+      node.Where({Apply(node, "equal", max, min), Number(node, 1),
+                  Apply(node, "elementwise_sub", max, min)});
   const std::string scale = Apply(node, "elementwise_div", range, all);
   const std::string offset = Apply(node, "elementwise_sub", zero,
                                    Apply(node, "elementwise_div", min, scale));
@@ -124,7 +114,7 @@ Along AlongAxis(Node& node, const std::string& values, int64_t axis) {
     const bool vector = given.rank() == 1 && given[0] != 1;
     return {values, vector ? axis : int64_t{-1}};
   }
-  return {node.Unary("reshape", values, {{"shape", Ints{-1}}}), axis};
+  return {node.Reshape(values, {-1}), axis};
 }
 
 // Multiplies x by the values, converted to float64, or subtracts them.
@@ -245,7 +235,7 @@ constexpr int64_t kMost = int64_t{1} << 30;
 // The scale and zero point of the result come first in QLinearConcat, else
 // last.
 void QLinear(Node& node) {
-  if (node.attributes().Int("channels_last", 0) != 0) {
+  if (node.attributes().Flag("channels_last")) {
     Node::Unsupported("channels_last");
   }
   const std::string type = node.type().substr(std::string("QLinear").size());
@@ -253,7 +243,8 @@ void QLinear(Node& node) {
   const int end = first + (node.input_count() - 1 - first / 2) / 3 * 3;
   ArgVars operands;
   for (int i = first; i < end; i += 3) {
-    operands.push_back(node.Append("dequantize_linear", ScaledInputs(node, i),
+    operands.push_back(node.Append("dequantize_linear",
+                                   node.InputsOf("dequantize_linear", i),
                                    {{"dtype", DType::kFloat32}}));
   }
   const int scale = first == 0 ? end : 0;
@@ -275,12 +266,12 @@ constexpr const char* kTimes = "elementwise_mul";
 
 // alpha * (A B + C), in the scale of A and B together.
 void QGemm(Node& node) {
-  const bool turned = node.attributes().Int("transB", 0) != 0;
+  const bool turned = node.attributes().Flag("transB");
   const std::string x = Offset(node, 0, 2, -1);
   const std::string y = Offset(node, 3, 5, turned ? 0 : -1);
   std::string sums =
-      node.Append("matmul", {{"X", {x}}, {"Y", {y}}},
-                  {{"transpose_X", node.attributes().Int("transA", 0) != 0},
+      node.Binary("matmul", {x, y},
+                  {{"transpose_X", node.attributes().Flag("transA")},
                    {"transpose_Y", turned}});
   if (node.HasInput(6)) {
     sums = Apply(node, kSum, sums, node.Cast(node.In(6), DType::kFloat64));
@@ -314,9 +305,7 @@ std::string Unpacked(
   void* data = numbers.mutable_data(dtype, CPUPlace());
   std::memcpy(data, bytes->raw_data(), bytes->bytes());
   UnpackInPlace(dtype, numbers.numel(), data);
-  return node.Unary(
-      "slice", node.NewConstant(std::move(numbers)),
-      {{"starts", Ints{0}}, {"ends", Ints{kept}}, {"axes", Ints{1}}});
+  return node.Slice(node.NewConstant(std::move(numbers)), 0, kept, {1});
 }
 
 // A product with weights in blocks of few bits, with a scale for each block.
@@ -343,8 +332,7 @@ void MatMulNBits(Node& node) {
   Inputs inputs = {
       {"X", {Unpacked(node, 1, dtype, {rows, blocks * size}, columns)}},
       {"Scale",
-       {node.Unary("reshape", node.Cast(node.In(2), DType::kFloat32),
-                   {{"shape", Ints{rows, blocks}}})}}};
+       {node.Reshape(node.Cast(node.In(2), DType::kFloat32), {rows, blocks})}}};
   std::string zeros;
   if (node.HasInput(3)) {
     const int64_t in_byte = 8 / bits;
@@ -359,15 +347,16 @@ void MatMulNBits(Node& node) {
   const std::string weights =
       node.Append("dequantize_linear", std::move(inputs),
                   {{"axis", int64_t{1}}, {"block_size", size}});
-  const std::string product = node.Append(
-      "matmul",
-      {{"X", {node.In(0)}}, {"Y", {node.Cast(weights, node.TypeOf(0))}}},
-      {{"transpose_Y", true}});
+  const std::string product =
+      node.Binary("matmul", {node.In(0), node.Cast(weights, node.TypeOf(0))},
+                  {{"transpose_Y", true}});
   if (!node.HasInput(5)) return node.FinishUnary("assign", product);
   node.FinishBinary(kSum, {product, node.In(5)});
 }
 
-constexpr HandlerRow kQuantizationRows[] = {
+}  // namespace
+
+const HandlerTable kQuantizationHandlers = {
     {"ConvInteger", 10, ConvInteger},
     {"DequantizeLinear", 10, DequantizeLinear},
     {"DynamicQuantizeLinear", 11, DynamicQuantizeLinear},
@@ -378,18 +367,11 @@ constexpr HandlerRow kQuantizationRows[] = {
     {"com.microsoft.DequantizeLinear", 1, DequantizeLinear},
     {"com.microsoft.MatMulNBits", 1, MatMulNBits},
     {"com.microsoft.QGemm", 1, QGemm},
-    {"com.microsoft.QLinearAdd", 1, QLinear},
-    {"com.microsoft.QLinearAveragePool", 1, QLinear},
-    {"com.microsoft.QLinearConcat", 1, QLinear},
-    {"com.microsoft.QLinearGlobalAveragePool", 1, QLinear},
-    {"com.microsoft.QLinearLeakyRelu", 1, QLinear},
-    {"com.microsoft.QLinearMul", 1, QLinear},
-    {"com.microsoft.QLinearSigmoid", 1, QLinear},
-    {"com.microsoft.QLinearSoftmax", 1, QLinear},
+    {"com.microsoft.QLinearAdd com.microsoft.QLinearAveragePool "
+     "com.microsoft.QLinearConcat com.microsoft.QLinearGlobalAveragePool "
+     "com.microsoft.QLinearLeakyRelu com.microsoft.QLinearMul "
+     "com.microsoft.QLinearSigmoid com.microsoft.QLinearSoftmax",
+     1, QLinear},
     {"com.microsoft.QuantizeLinear", 1, QuantizeLinear}};
-
-}  // namespace
-
-const HandlerTable kQuantizationHandlers = kQuantizationRows;
 
 }  // namespace sluice::onnx

@@ -1,5 +1,6 @@
+#include "sluice/onnx/recurrent.h"
+
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 #include <string>
@@ -11,38 +12,16 @@ namespace sluice::onnx {
 
 namespace {
 
-using Names = std::vector<std::string>;
-
-// An activation function of ONNX. `alpha` and `beta` are its parameters'
-// defaults, if it has them.
-struct Activation {
-  const char* name;  // lower case: onnxruntime ignores case
-  const char* ours;
-  int alphas = 0, betas = 0;
-  double alpha = 0, beta = 0;
-};
-constexpr Activation kActivations[] = {
-    {"relu", "relu"},
-    {"tanh", "tanh"},
-    {"sigmoid", "sigmoid"},
-    {"softsign", "softsign"},
-    {"softplus", "softplus"},
-    {"affine", "affine", 1, 1, 1, 0},
-    {"leakyrelu", "leaky_relu", 1, 0, 0.01},
-    {"thresholdedrelu", "thresholded_relu", 1, 0, 1},
-    {"scaledtanh", "scaled_tanh", 1, 1, 1, 1},
-    {"hardsigmoid", "hard_sigmoid", 1, 1, 0.2, 0.5},
-    {"elu", "elu", 1, 0, 1},
-};
-
 const Activation& FindActivation(const std::string& name) {
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  });
-  const auto* found =
-      std::find_if(std::begin(kActivations), std::end(kActivations),
-                   [&](const Activation& one) { return lower == one.name; });
+  // Like onnxruntime, without regard to case.
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  const auto* found = std::find_if(
+      std::begin(kActivations), std::end(kActivations), [&](const auto& one) {
+        return std::equal(name.begin(), name.end(), one.name.begin(),
+                          one.name.end(), same);
+      });
   SLUICE_ENFORCE(found != std::end(kActivations), ErrorCode::kInvalidArgument,
                  "onnx.recurrent_activation",
                  "attribute activations names {}, which is none of ONNX's",
@@ -66,10 +45,10 @@ void SetActivations(Node& node, AttributeMap* ours) {
     found.emplace_back(activation.ours);
     alpha.push_back(activation.alpha);
     beta.push_back(activation.beta);
-    if (activation.alphas > 0 && next_alpha < alphas.size()) {
+    if (activation.has_alpha && next_alpha < alphas.size()) {
       alpha.back() = alphas[next_alpha++];
     }
-    if (activation.betas > 0 && next_beta < betas.size()) {
+    if (activation.has_beta && next_beta < betas.size()) {
       beta.back() = betas[next_beta++];
     }
   }
@@ -89,60 +68,6 @@ void CheckHiddenSize(Node& node, const std::string& weights) {
                  r, known ? r[2] : -1);
 }
 
-// The variables of the inputs W and R of the op.
-struct Weights {
-  std::string w, r;
-};
-
-void Recurrent(Node& node,
-               const char* op,
-               AttributeMap ours,
-               const std::vector<std::string>& outputs,
-               const Weights& weights) {
-  constexpr std::array kInputs = {
-      "X",        "W",        "R",       "Bias", "SequenceLens",
-      "InitialH", "InitialC", "Peephole"};
-  Attributes& attributes = node.attributes();
-  ours["direction"] = attributes.String("direction", "forward");
-  ours["clip"] = attributes.Float("clip", 0);
-  ours["batch_first"] = attributes.Int("layout", 0) != 0;
-  SetActivations(node, &ours);
-  CheckHiddenSize(node, weights.r);
-  Inputs inputs;
-  for (int i = 0; i < static_cast<int>(kInputs.size()); ++i) {
-    if (!node.HasInput(i)) continue;
-    inputs.push_back({kInputs[i],
-                      {i == 1   ? weights.w
-                       : i == 2 ? weights.r
-                                : node.In(i)}});
-  }
-  node.FinishAll(op, std::move(inputs), std::move(ours), outputs);
-}
-
-Weights GivenWeights(const Node& node) {
-  return {node.In(1), node.In(2)};
-}
-
-void Rnn(Node& node) {
-  Recurrent(node, "simple_rnn", {}, {"Y", "LastH"}, GivenWeights(node));
-}
-
-void Gru(Node& node) {
-  const bool linear = node.attributes().Int("linear_before_reset", 0) != 0;
-  Recurrent(node, "gru", {{"linear_before_reset", linear}}, {"Y", "LastH"},
-            GivenWeights(node));
-}
-
-void LstmOf(Node& node, const Weights& weights) {
-  const bool coupled = node.attributes().Int("input_forget", 0) != 0;
-  Recurrent(node, "lstm", {{"input_forget", coupled}}, {"Y", "LastH", "LastC"},
-            weights);
-}
-
-void Lstm(Node& node) {
-  LstmOf(node, GivenWeights(node));
-}
-
 // The constant input `index`, [directions, terms, rows] of int8 or uint8, as
 // [directions, rows, terms] of float32. Its scale and zero point are inputs
 // `scale` and the one after it: [directions], or [directions, rows].
@@ -156,20 +81,46 @@ std::string Dequantized(Node& node, int index, int scale) {
     return node.Cast(x, DType::kFloat32);
   };
   const auto spread = [&](int input) {
-    return node.Unary("reshape", float_of(node.In(input)),
-                      {{"shape", Ints{0, 1, -1}}});
+    return node.Reshape(float_of(node.In(input)), {0, 1, -1});
   };
   std::string x = float_of(node.In(index));
   if (node.HasInput(scale + 1)) {
     x = node.Binary("elementwise_sub", {x, spread(scale + 1)});
   }
   x = node.Binary("elementwise_mul", {x, spread(scale)});
-  return node.Unary("transpose", x, {{"axis", Ints{0, 2, 1}}});
+  return node.Transpose(x, {0, 2, 1});
 }
 
-// Unlike in onnxruntime, the input and the state are not quantized.
-void DynamicQuantizeLstm(Node& node) {
-  LstmOf(node, {Dequantized(node, 1, 8), Dequantized(node, 2, 10)});
+// Unlike in onnxruntime, the input and the state of a quantized layer are not
+// quantized.
+void Recurrent(Node& node) {
+  Attributes& attributes = node.attributes();
+  const bool quantized = node.type() == "DynamicQuantizeLSTM";
+  AttributeMap ours;
+  Names outputs = {"Y", "LastH"};
+  const char* op = "simple_rnn";
+  if (node.type() == "GRU") {
+    op = "gru";
+    ours["linear_before_reset"] = attributes.Flag("linear_before_reset");
+  } else if (node.type() != "RNN") {
+    op = "lstm";
+    ours["input_forget"] = attributes.Flag("input_forget");
+    outputs.emplace_back("LastC");
+  }
+  const std::string w = quantized ? Dequantized(node, 1, 8) : node.In(1);
+  const std::string r = quantized ? Dequantized(node, 2, 10) : node.In(2);
+  ours["direction"] = attributes.String("direction", "forward");
+  ours["clip"] = attributes.Float("clip", 0);
+  ours["batch_first"] = attributes.Flag("layout");
+  SetActivations(node, &ours);
+  CheckHiddenSize(node, r);
+  Inputs inputs;
+  for (int i = 0; i < std::ssize(kRecurrentInputs); ++i) {
+    if (!node.HasInput(i)) continue;
+    const std::string& value = i == 1 ? w : i == 2 ? r : node.In(i);
+    inputs.push_back({kRecurrentInputs[i], {value}});
+  }
+  node.FinishAll(op, std::move(inputs), std::move(ours), outputs);
 }
 
 void LinearAttention(Node& node) {
@@ -194,15 +145,12 @@ void LinearAttention(Node& node) {
                  {"Out", "PresentState"});
 }
 
-constexpr HandlerRow kRecurrentRows[] = {
-    {"GRU", 7, Gru},
-    {"LSTM", 7, Lstm},
-    {"LinearAttention", 27, LinearAttention},
-    {"RNN", 7, Rnn},
-    {"com.microsoft.DynamicQuantizeLSTM", 1, DynamicQuantizeLstm}};
-
 }  // namespace
 
-const HandlerTable kRecurrentHandlers = kRecurrentRows;
+const HandlerTable kRecurrentHandlers = {
+    {"GRU LSTM RNN", 7, Recurrent},
+    {"LinearAttention", 27, LinearAttention},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, Recurrent},
+};
 
 }  // namespace sluice::onnx

@@ -17,14 +17,6 @@ struct LossParts {
   std::string weights;  // of each row; empty: all 1
 };
 
-std::string Choose(Node& node,
-                   const std::string& condition,
-                   const std::string& x,
-                   const std::string& y) {
-  return node.Append("where",
-                     {{"Condition", {condition}}, {"X", {x}}, {"Y", {y}}});
-}
-
 // Checks that scores are [N, C, d1, ...] and classes [N, d1, ...].
 void CheckShapes(const Node& node) {
   const DDim x = node.Dims(0), classes = node.Dims(1);
@@ -50,18 +42,17 @@ LossParts PartsOf(Node& node) {
     parts.ignored = node.Binary("equal", {parts.classes, index});
     // Ignored rows get a valid class.
     parts.classes =
-        Choose(node, parts.ignored, node.Number(0, dtype), parts.classes);
+        node.Where({parts.ignored, node.Number(0, dtype), parts.classes});
   }
   const DType dtype = node.TypeOf(0);
   if (node.HasInput(2)) {
-    parts.weights = node.Append(
-        "gather", {{"X", {node.In(2)}}, {"Index", {parts.classes}}});
+    parts.weights = node.Gather({node.In(2), parts.classes});
   } else if (!parts.ignored.empty()) {
     parts.weights = node.Number(1, dtype);
   }
   if (!parts.ignored.empty()) {
     parts.weights =
-        Choose(node, parts.ignored, node.Number(0, dtype), parts.weights);
+        node.Where({parts.ignored, node.Number(0, dtype), parts.weights});
   }
   return parts;
 }
@@ -75,17 +66,16 @@ void Loss(Node& node, const std::string& logs) {
       "attribute reduction is {}; expected mean, sum or none", reduction);
   CheckShapes(node);
   const LossParts parts = PartsOf(node);
-  const AttributeMap behind = {{"axes", Ints{1}}};
-  const std::string rows = node.Unary("unsqueeze", parts.classes, behind);
+  const std::string rows = node.Unsqueeze(parts.classes, {1});
   const std::string picked =
       node.Append("gather_elements", {{"X", {logs}}, {"Index", {rows}}},
                   {{"axis", int64_t{1}}});
-  std::string loss = node.Unary("squeeze", picked, behind);
+  std::string loss = node.Unary("squeeze", picked, {{"axes", Ints{1}}});
   if (!parts.weights.empty()) {
     loss = node.Binary("elementwise_mul", {loss, parts.weights});
   }
   if (!parts.ignored.empty()) {  // an ignored value may be infinite
-    loss = Choose(node, parts.ignored, node.Number(0, node.TypeOf(0)), loss);
+    loss = node.Where({parts.ignored, node.Number(0, node.TypeOf(0)), loss});
   }
   if (reduction == "none") return node.FinishUnary("neg", loss);
   loss = node.Unary("neg", loss);
@@ -118,7 +108,7 @@ void Gradient(Node& node) {
   const auto xs = node.attributes().Strings("xs");
   const auto zs = node.attributes().Strings("zs");
   const std::string y = node.attributes().String("y", "");
-  std::vector<std::string> named = xs;
+  Names named = xs;
   named.insert(named.end(), zs.begin(), zs.end());
   for (int i = 0; i < node.input_count(); ++i) {
     if (static_cast<size_t>(i) >= named.size() || node.In(i) != named[i]) {
@@ -145,10 +135,6 @@ void Gradient(Node& node) {
   }
 }
 
-std::string ProductOf(Node& node, const std::string& x) {
-  return node.Binary("elementwise_mul", {x, x});
-}
-
 // Reductions of integers that the op rejects. They are computed in int64, where
 // sums wrap modulo 2^64 like ONNX's, or in float64 if there is a root.
 class IntegerReduction {
@@ -171,13 +157,10 @@ class IntegerReduction {
       if (IsUnsigned(dtype_)) return Reduce("reduce_sum", x);
       return Reduce("reduce_sum", node_.Unary("abs", x));
     }
-    if (op == "reduce_sum_square") {
-      return Reduce("reduce_sum", ProductOf(node_, x));
-    }
+    if (op == "reduce_sum_square") return SumOfSquares(x);
     if (op == "reduce_l2") {
       const std::string number = node_.Cast(node_.In(0), DType::kFloat64);
-      const std::string sum = Reduce("reduce_sum", ProductOf(node_, number));
-      return node_.Unary("sqrt", sum);
+      return node_.Unary("sqrt", SumOfSquares(number));
     }
     const bool large = dtype_ == DType::kUInt64;
     if (op == "reduce_mean") return Mean(x, large ? dtype_ : DType::kInt64);
@@ -191,6 +174,10 @@ class IntegerReduction {
     Inputs inputs = axes_;
     inputs.insert(inputs.begin(), {"X", {x}});
     return node_.Append(op, std::move(inputs), attributes_);
+  }
+
+  std::string SumOfSquares(const std::string& x) {
+    return Reduce("reduce_sum", node_.Binary("elementwise_mul", {x, x}));
   }
 
   // Divides the sum by the number of its terms, as this dtype, towards 0.
@@ -220,7 +207,7 @@ class IntegerReduction {
 void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
   const std::string op = FindCounterpart(node.type())->name();
   const DType dtype = node.TypeOf(0);
-  attributes["keep_dim"] = node.attributes().Int("keepdims", 1) != 0;
+  attributes["keep_dim"] = node.attributes().Flag("keepdims", true);
   if (IsInteger(dtype) && !TakesDType(op, dtype)) {
     return IntegerReduction(&node, std::move(inputs), std::move(attributes))
         .Finish(op);
@@ -251,7 +238,7 @@ void ReduceOld(Node& node) {
 
 // Reads the axes from an input.
 void ReduceNew(Node& node) {
-  const bool nothing = node.attributes().Int("noop_with_empty_axes", 0) != 0;
+  const bool nothing = node.attributes().Flag("noop_with_empty_axes");
   const bool given = node.HasInput(1) && node.Dims(1) != DDim{0};
   const bool late = given && node.Constant(1) == nullptr;
   if (late && !nothing) return Reduce(node, {{"Dim", {node.In(1)}}}, {});
@@ -260,34 +247,19 @@ void ReduceNew(Node& node) {
   Reduce(node, {}, {{"dim", axes}});
 }
 
-constexpr HandlerRow kLossRows[] = {
+}  // namespace
+
+const HandlerTable kLossHandlers = {
     {"NegativeLogLikelihoodLoss", 12, NegativeLogLikelihoodLoss},
     {"SoftmaxCrossEntropyLoss", 12, SoftmaxCrossEntropyLoss},
     {"Gradient", 1, Gradient},
-    {"ReduceL1", 1, ReduceOld},
-    {"ReduceL1", 18, ReduceNew},
-    {"ReduceL2", 1, ReduceOld},
-    {"ReduceL2", 18, ReduceNew},
-    {"ReduceLogSum", 1, ReduceOld},
-    {"ReduceLogSum", 18, ReduceNew},
-    {"ReduceLogSumExp", 1, ReduceOld},
-    {"ReduceLogSumExp", 18, ReduceNew},
-    {"ReduceMax", 1, ReduceOld},
-    {"ReduceMax", 18, ReduceNew},
-    {"ReduceMean", 1, ReduceOld},
-    {"ReduceMean", 18, ReduceNew},
-    {"ReduceMin", 1, ReduceOld},
-    {"ReduceMin", 18, ReduceNew},
-    {"ReduceProd", 1, ReduceOld},
-    {"ReduceProd", 18, ReduceNew},
-    {"ReduceSum", 1, ReduceOld},
+    {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
+     "ReduceMin ReduceProd ReduceSum ReduceSumSquare",
+     1, ReduceOld},
     {"ReduceSum", 13, ReduceNew},
-    {"ReduceSumSquare", 1, ReduceOld},
-    {"ReduceSumSquare", 18, ReduceNew},
+    {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
+     "ReduceMin ReduceProd ReduceSumSquare",
+     18, ReduceNew},
 };
-
-}  // namespace
-
-const HandlerTable kLossHandlers = kLossRows;
 
 }  // namespace sluice::onnx

@@ -62,12 +62,6 @@ std::vector<T> ForAllDims(const Ints& axes,
   return all;
 }
 
-// Element `at` of a vector.
-std::string Element(Node& node, const std::string& vector, int64_t at) {
-  return node.Unary("slice", vector,
-                    {{"starts", Ints{at}}, {"ends", Ints{at + 1}}});
-}
-
 // Combines `given`, with a number for each of `axes`, and `rest` for the other
 // dims into a vector that is computed at run time.
 std::string ComputedForAllDims(Node& node,
@@ -78,11 +72,11 @@ std::string ComputedForAllDims(Node& node,
   ArgVars parts;
   for (int64_t dim = 0; dim < RankOf(node, 0); ++dim) {
     const auto found = std::find(axes.begin(), axes.end(), dim);
-    parts.push_back(found == axes.end()
-                        ? Element(node, rest, dim)
-                        : Element(node, given, found - axes.begin()));
+    const bool is_given = found != axes.end();
+    const int64_t at = is_given ? found - axes.begin() : dim;
+    parts.push_back(node.Slice(is_given ? given : rest, at, at + 1));
   }
-  return node.Append("concat", {{"X", parts}}, {{"axis", int64_t{0}}});
+  return node.Concat(parts);
 }
 
 std::string ShapeOfX(Node& node) {
@@ -118,9 +112,7 @@ void KeepComputedRatio(Node& node,
   const std::string shape = ShapeOfX(node);
   std::string old = shape;
   if (!axes.empty()) {
-    const std::string index = node.NewConstant(
-        Tensor::FromVector<int64_t>({static_cast<int64_t>(axes.size())}, axes));
-    old = node.Append("gather", {{"X", {shape}}, {"Index", {index}}});
+    old = node.Gather({shape, node.Vector(axes)});
   }
   const std::string from = as(old, DType::kFloat64);
   const std::string ratios =
@@ -150,7 +142,8 @@ void KeepAspectRatio(const Node& node,
   const DDim x = node.Dims(0);
   auto& sizes = std::get<Ints>((*attributes)["sizes"]);
   const auto resized = [&](int i) {
-    return axes.empty() || std::count(axes.begin(), axes.end(), i) > 0;
+    return x[i] != 0 &&
+           (axes.empty() || std::count(axes.begin(), axes.end(), i) > 0);
   };
   if (!x.known() || sizes.size() != static_cast<size_t>(x.rank())) {
     Node::Unsupported(
@@ -160,7 +153,6 @@ void KeepAspectRatio(const Node& node,
   double scale = -1;
   for (int i = 0; i < x.rank(); ++i) {
     if (!resized(i)) continue;
-    if (x[i] == 0) continue;
     const double here =
         static_cast<double>(sizes[i]) / static_cast<double>(x[i]);
     const bool better = not_larger ? here < scale : here > scale;
@@ -169,7 +161,6 @@ void KeepAspectRatio(const Node& node,
   Doubles scales(sizes.size(), 1);
   for (int i = 0; i < x.rank(); ++i) {
     if (!resized(i)) continue;
-    if (x[i] == 0) continue;
     const double size = scale * static_cast<double>(x[i]) + 0.5;
     scales[i] = scale;
     sizes[i] = static_cast<int64_t>(std::min(size, 9e18));
@@ -230,14 +221,12 @@ void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
     const auto count = static_cast<int64_t>(axes.size());
     ArgVars bounds;
     for (const int64_t first : {int64_t{0}, count}) {
-      const std::string given =
-          node.Unary("slice", roi,
-                     {{"starts", Ints{first}}, {"ends", Ints{first + count}}});
+      const std::string given = node.Slice(roi, first, first + count);
       bounds.push_back(ComputedForAllDims(
           node, axes, given,
           Repeated(node, first == 0 ? 0 : 1, DType::kFloat64)));
     }
-    roi = node.Append("concat", {{"X", bounds}}, {{"axis", int64_t{0}}});
+    roi = node.Concat(bounds);
   }
   inputs->emplace_back("Roi", ArgVars{roi});
 }
@@ -255,8 +244,8 @@ void Resize(Node& node) {
       {"coordinate_transformation_mode", coordinates},
       {"nearest_mode", given.String("nearest_mode", "round_prefer_floor")},
       {"cubic_coeff_a", given.Float("cubic_coeff_a", -0.75)},
-      {"exclude_outside", given.Int("exclude_outside", 0) != 0},
-      {"antialias", given.Int("antialias", 0) != 0},
+      {"exclude_outside", given.Flag("exclude_outside")},
+      {"antialias", given.Flag("antialias")},
       {"extrapolation_value", given.Float("extrapolation_value", 0)}};
   Inputs inputs = {{"X", {node.In(0)}}};
   SLUICE_ENFORCE(HasNumbers(node, 2) || HasNumbers(node, 3),
@@ -288,8 +277,9 @@ AttributeMap EarlyAttributes(Node& node) {
           {"nearest_mode", std::string("floor")}};
 }
 
-// The scales are input 1.
-void Scaled(Node& node, bool may_shrink) {
+// Resize of opset 10 or Upsample, which makes no dim shorter. The scales are
+// input 1.
+void Scaled(Node& node) {
   AttributeMap attributes = EarlyAttributes(node);
   Inputs inputs = {{"X", {node.In(0)}}};
   const bool nearest = std::get<std::string>(attributes["mode"]) == "nearest";
@@ -297,20 +287,12 @@ void Scaled(Node& node, bool may_shrink) {
     const Doubles scales = FloatsOf(*constant);
     if (nearest) attributes["nearest_mode"] = EarlyRounding(scales);
     attributes["scales"] = scales;
-  } else if (nearest && may_shrink) {
+  } else if (nearest && node.type() == "Resize") {
     Node::Unsupported("its scales are computed when the model runs");
   } else {
     inputs.emplace_back("Scales", ArgVars{node.In(1)});
   }
   node.Finish("resize", std::move(inputs), std::move(attributes));
-}
-
-void Resize10(Node& node) {
-  Scaled(node, /*may_shrink=*/true);
-}
-
-void Upsample9(Node& node) {
-  Scaled(node, /*may_shrink=*/false);
 }
 
 void Upsample7(Node& node) {
@@ -319,15 +301,13 @@ void Upsample7(Node& node) {
   node.FinishUnary("resize", node.In(0), std::move(attributes));
 }
 
-constexpr HandlerRow kResizeRows[] = {
-    {"Resize", 10, Resize10},
-    {"Resize", 11, Resize},
-    {"Upsample", 7, Upsample7},
-    {"Upsample", 9, Upsample9},
-};
-
 }  // namespace
 
-const HandlerTable kResizeHandlers = kResizeRows;
+const HandlerTable kResizeHandlers = {
+    {"Resize", 10, Scaled},
+    {"Resize", 11, Resize},
+    {"Upsample", 7, Upsample7},
+    {"Upsample", 9, Scaled},
+};
 
 }  // namespace sluice::onnx

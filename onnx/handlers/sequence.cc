@@ -12,8 +12,6 @@
 namespace sluice::onnx {
 namespace {
 
-using Names = std::vector<std::string>;
-
 const Names& SequenceOf(const Node& node, int index) {
   const Names* sequence = node.Sequence(index);
   if (sequence == nullptr) {
@@ -42,11 +40,7 @@ void SequenceEmpty(Node& node) {
 }
 
 void SequenceConstruct(Node& node) {
-  Names tensors;
-  for (int i = 0; i < node.input_count(); ++i) {
-    tensors.push_back(node.In(i));
-  }
-  node.FinishSequence(std::move(tensors));
+  node.FinishSequence(node.AllInputs());
 }
 
 // Inserts before the tensor at the position, or at the end.
@@ -90,7 +84,7 @@ void SequenceLength(Node& node) {
 std::string WithDim(Node& node, const std::string& tensor, int64_t axis) {
   const Tensor* constant = node.ConstantOf(tensor);
   if (constant == nullptr) {
-    return node.Unary("unsqueeze", tensor, {{"axes", Ints{axis}}});
+    return node.Unsqueeze(tensor, {axis});
   }
   const DDim& dims = constant->dims();
   Ints sizes(dims.begin(), dims.end());
@@ -104,7 +98,7 @@ void ConcatFromSequence(Node& node) {
   const int64_t axis = node.attributes().NeededInt("axis");
   SLUICE_ENFORCE(!tensors.empty(), ErrorCode::kInvalidArgument,
                  "onnx.sequence_concat", "its sequence has no tensors");
-  if (node.attributes().Int("new_axis", 0) != 0) {
+  if (node.attributes().Flag("new_axis")) {
     for (std::string& tensor : tensors) {
       tensor = WithDim(node, tensor, axis);
     }
@@ -147,9 +141,7 @@ std::string Part(
     node.cost().Need("its parts", kOpBytes);
     return node.NewConstant(PartOf(*constant, axis, begin, end, keeps));
   }
-  std::string part = node.Unary(
-      "slice", node.In(0),
-      {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
+  std::string part = node.Slice(node.In(0), begin, end, {axis});
   if (keeps) return part;
   return node.Unary("squeeze", part, {{"axes", Ints{axis}}});
 }
@@ -210,7 +202,7 @@ Names PartsOfSizes(Node& node, int64_t axis) {
 
 void SplitToSequence(Node& node) {
   const int64_t axis = AxisOfInput(node, 0, node.attributes().Int("axis", 0));
-  const bool keeps = node.attributes().Int("keepdims", 1) != 0;
+  const bool keeps = node.attributes().Flag("keepdims", true);
   if (!node.HasInput(1)) {
     return node.FinishSequence(EqualParts(node, axis, 1, keeps));
   }
@@ -221,7 +213,9 @@ void SplitToSequence(Node& node) {
           : PartsOfSizes(node, axis));
 }
 
-constexpr HandlerRow kSequenceRows[] = {
+}  // namespace
+
+const HandlerTable kSequenceHandlers = {
     {"ConcatFromSequence", 11, ConcatFromSequence},
     {"SequenceAt", 11, SequenceAt},
     {"SequenceConstruct", 11, SequenceConstruct},
@@ -231,9 +225,5 @@ constexpr HandlerRow kSequenceRows[] = {
     {"SequenceLength", 11, SequenceLength},
     {"SplitToSequence", 11, SplitToSequence},
 };
-
-}  // namespace
-
-const HandlerTable kSequenceHandlers = kSequenceRows;
 
 }  // namespace sluice::onnx

@@ -15,7 +15,7 @@ constexpr double kPi = 3.14159265358979323846;
 // a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N) for 0 <= n < size. The size is
 // input 0; N is the size, or size - 1 if the window is not periodic.
 void CosineWindow(Node& node, double a0, double a1, double a2) {
-  const bool periodic = node.attributes().Int("periodic", 1) != 0;
+  const bool periodic = node.attributes().Flag("periodic", true);
   const DType dtype = ToDType(static_cast<int>(node.attributes().Int(
                                   "output_datatype", TensorProto::FLOAT)),
                               "attribute output_datatype");
@@ -40,41 +40,32 @@ void CosineWindow(Node& node, double a0, double a1, double a2) {
   node.FinishUnary("cast", sum, {{"dtype", dtype}});
 }
 
-void HannWindow(Node& node) {
-  CosineWindow(node, 0.5, 0.5, 0);
-}
-
-// ONNX's coefficient differs from the usual 0.54.
-void HammingWindow(Node& node) {
-  constexpr double kFirst = 25.0 / 46.0;
-  CosineWindow(node, kFirst, 1 - kFirst, 0);
-}
-
-void BlackmanWindow(Node& node) {
-  CosineWindow(node, 0.42, 0.5, 0.08);
-}
-
-// In opset 20 the axis became an input, with another default.
-void Transform(Node& node, bool axis_is_input) {
-  Inputs inputs = {{"X", {node.In(0)}}};
-  AttributeMap attributes = {
-      {"inverse", node.attributes().Int("inverse", 0) != 0},
-      {"onesided", node.attributes().Int("onesided", 0) != 0}};
-  if (node.HasInput(1)) inputs.push_back({"DftLength", {node.In(1)}});
-  if (!axis_is_input) {
-    attributes["axis"] = node.attributes().Int("axis", 1);
-  } else if (node.HasInput(2)) {
-    inputs.push_back({"Axis", {node.In(2)}});
+void Window(Node& node) {
+  // ONNX's coefficient of Hamming's differs from the usual 0.54.
+  constexpr double kHamming = 25.0 / 46.0;
+  if (node.type() == "BlackmanWindow") {
+    return CosineWindow(node, 0.42, 0.5, 0.08);
   }
-  node.Finish("dft", std::move(inputs), std::move(attributes));
+  const double first = node.type() == "HannWindow" ? 0.5 : kHamming;
+  CosineWindow(node, first, 1 - first, 0);
+}
+
+AttributeMap DftAttributes(Node& node) {
+  return {{"inverse", node.attributes().Flag("inverse")},
+          {"onesided", node.attributes().Flag("onesided")}};
 }
 
 void Dft17(Node& node) {
-  Transform(node, /*axis_is_input=*/false);
+  AttributeMap attributes = DftAttributes(node);
+  attributes["axis"] = node.attributes().Int("axis", 1);
+  Inputs inputs = {{"X", {node.In(0)}}};
+  if (node.HasInput(1)) inputs.push_back({"DftLength", {node.In(1)}});
+  node.Finish("dft", std::move(inputs), std::move(attributes));
 }
 
+// In opset 20 the axis became an input, with another default.
 void Dft20(Node& node) {
-  Transform(node, /*axis_is_input=*/true);
+  node.FinishAs("dft", DftAttributes(node));
 }
 
 // Transforms frames of a signal, `length` long and `step` apart, each
@@ -116,28 +107,23 @@ void Stft(Node& node) {
     }
   }
   const std::string index = node.NewConstant(std::move(places));
-  std::string pieces =
-      node.Append("gather", {{"X", {node.In(0)}}, {"Index", {index}}},
-                  {{"axis", int64_t{1}}});
+  std::string pieces = node.Gather({node.In(0), index}, 1);
   if (node.HasInput(2)) {
-    const std::string window =
-        node.Unary("unsqueeze", node.In(2), {{"axes", Ints{1}}});
-    pieces = node.Binary("elementwise_mul", {pieces, window});
+    pieces = node.Binary("elementwise_mul",
+                         {pieces, node.Unsqueeze(node.In(2), {1})});
   }
   node.FinishUnary("dft", pieces,
                    {{"axis", int64_t{2}},
-                    {"onesided", node.attributes().Int("onesided", 1) != 0}});
+                    {"onesided", node.attributes().Flag("onesided", true)}});
 }
-
-constexpr HandlerRow kSignalRows[] = {{"BlackmanWindow", 17, BlackmanWindow},
-                                      {"DFT", 17, Dft17},
-                                      {"DFT", 20, Dft20},
-                                      {"HammingWindow", 17, HammingWindow},
-                                      {"HannWindow", 17, HannWindow},
-                                      {"STFT", 17, Stft}};
 
 }  // namespace
 
-const HandlerTable kSignalHandlers = kSignalRows;
+const HandlerTable kSignalHandlers = {
+    {"BlackmanWindow HammingWindow HannWindow", 17, Window},
+    {"DFT", 17, Dft17},
+    {"DFT", 20, Dft20},
+    {"STFT", 17, Stft},
+};
 
 }  // namespace sluice::onnx

@@ -118,14 +118,10 @@ Ints KernelOf(Node& node, int index) {
   return kernel;
 }
 
-std::string AsImage(Node& node, size_t dims, int index) {
-  return AsImage(node, dims, node.In(index));
-}
-
 std::string AsImage(Node& node, size_t dims, const std::string& x) {
   const Ints axes = AddedAxes(node, dims);
   if (axes.empty()) return x;
-  return node.Unary("unsqueeze", x, {{"axes", axes}});
+  return node.Unsqueeze(x, axes);
 }
 
 std::string FromImage(Node& node, size_t dims, const std::string& image) {
@@ -158,9 +154,7 @@ std::string PadLate(Node& node,
   const std::string larger = node.Binary("elementwise_sub", {padding, smaller});
   const ArgVars sides =
       windows.more_before ? ArgVars{larger, smaller} : ArgVars{smaller, larger};
-  const std::string pads =
-      node.Append("concat", {{"X", sides}}, {{"axis", int64_t{0}}});
-  return node.Append("pad", {{"X", {image}}, {"Pads", {pads}}},
+  return node.Append("pad", {{"X", {image}}, {"Pads", {node.Concat(sides)}}},
                      {{"axes", axes}, {"value", value}});
 }
 

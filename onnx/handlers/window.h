@@ -37,8 +37,7 @@ int64_t ImageSize(Node& node, size_t dims, size_t dim);
 // The kernel of a convolution: the size of the filter (input `index`), which
 // attribute kernel_shape must not contradict.
 Ints KernelOf(Node& node, int index);
-// Reshapes input `index`, or a variable, to have all `dims`.
-std::string AsImage(Node& node, size_t dims, int index);
+// Reshapes a variable to have all `dims`.
 std::string AsImage(Node& node, size_t dims, const std::string& x);
 // Reshapes `image` to the dims of the node's output.
 std::string FromImage(Node& node, size_t dims, const std::string& image);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sluice/framework/op/near_names.h"
+#include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {
@@ -90,7 +91,7 @@ std::vector<double> Attributes::Floats(std::string_view name) {
   return {found->floats().begin(), found->floats().end()};
 }
 
-std::vector<std::string> Attributes::Strings(std::string_view name) {
+Names Attributes::Strings(std::string_view name) {
   const AttributeProto* found = Find(name, AttributeProto::STRINGS);
   if (found == nullptr) return {};
   return {found->strings().begin(), found->strings().end()};
@@ -122,8 +123,13 @@ int64_t Attributes::NeededInt(std::string_view name) {
   return Int(name, 0);
 }
 
-std::vector<std::string> Attributes::names() const {
-  std::vector<std::string> names;
+DType Attributes::NeededType(std::string_view name) {
+  return ToDType(static_cast<int>(NeededInt(name)),
+                 Format("attribute {}", name));
+}
+
+Names Attributes::names() const {
+  Names names;
   for (const AttributeProto& attribute : node_.attribute()) {
     names.push_back(attribute.name());
   }
@@ -133,7 +139,7 @@ std::vector<std::string> Attributes::names() const {
 Attribute Attributes::As(AttrType type, std::string_view name) {
   switch (type) {
     case AttrType::kBool:
-      return Int(name, 0) != 0;
+      return Flag(name);
     case AttrType::kInt:
       return Int(name, 0);
     case AttrType::kFloat:

@@ -21,20 +21,27 @@ class Attributes {
 
   bool Has(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t otherwise);
+  // An int that is 0 or not.
+  bool Flag(std::string_view name, bool otherwise = false) {
+    return Int(name, otherwise ? 1 : 0) != 0;
+  }
   double Float(std::string_view name, double otherwise);
   std::string String(std::string_view name, const std::string& otherwise);
   // Empty if omitted.
   std::vector<int64_t> Ints(std::string_view name);
   std::vector<double> Floats(std::string_view name);
-  std::vector<std::string> Strings(std::string_view name);
+  Names Strings(std::string_view name);
   // nullptr if omitted.
   const TensorProto* Tensor(std::string_view name);
   const ::onnx::SparseTensorProto* SparseTensor(std::string_view name);
   // Raises InvalidArgument if it is omitted.
   const GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);
+  // The dtype that an int stands for. Also raises Unimplemented for one that
+  // Sluice lacks.
+  DType NeededType(std::string_view name);
   // The names of the node's attributes.
-  std::vector<std::string> names() const;
+  Names names() const;
   // The attribute of this name and type; a bool is an int in ONNX. Raises
   // InvalidArgument if it is omitted.
   Attribute As(AttrType type, std::string_view name);

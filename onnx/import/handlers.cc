@@ -1,5 +1,6 @@
 #include "sluice/onnx/import/handlers.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -18,14 +19,16 @@ using Table = std::map<std::string_view, Versions>;
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // never freed: it may be read at exit
-    for (const auto family :
+    for (const auto& family :
          {kAttentionHandlers, kContractionHandlers, kControlFlowHandlers,
           kConvHandlers, kElementwiseHandlers, kFusedHandlers, kImageHandlers,
           kIndexingHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
           kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
           kSequenceHandlers, kSignalHandlers}) {
       for (const HandlerRow& row : family) {
-        (*rows)[row.type][row.since_version] = row.handler;
+        for (const std::string_view type : WordsOf(row.types)) {
+          (*rows)[type][row.since_version] = row.handler;
+        }
       }
     }
     return rows;
@@ -34,6 +37,16 @@ const Table& AllHandlers() {
 }
 
 }  // namespace
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  size_t begin = 0;
+  for (size_t end = 0; end < text.size(); begin = end + 1) {
+    end = std::min(text.find(' ', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+  }
+  return words;
+}
 
 Handler FindHandler(std::string_view type, int64_t version) {
   const auto versions = AllHandlers().find(type);

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include "sluice/onnx/import/node.h"
 
@@ -12,33 +13,26 @@ namespace sluice::onnx {
 // remain unread are errors.
 using Handler = void (*)(Node& node);
 
-// Handles an operator from one opset on, up to the next row of that type. The
-// type of one of another domain than ONNX's begins with it, and its opset is 1.
+// Handles operators, whose types spaces separate, from one opset on, up to the
+// next row of a type. The type of one of another domain than ONNX's begins with
+// it, and its opset is 1.
 struct HandlerRow {
-  std::string_view type;
+  std::string_view types;
   int64_t since_version;
   Handler handler;  // nullptr: as its schema says (OpSchema::Onnx)
 };
 
-using HandlerTable = std::span<const HandlerRow>;
+using HandlerTable = std::initializer_list<HandlerRow>;
 
 // The tables, one for each file in onnx/handlers/.
-extern const HandlerTable kAttentionHandlers;
-extern const HandlerTable kContractionHandlers;
-extern const HandlerTable kControlFlowHandlers;
-extern const HandlerTable kConvHandlers;
-extern const HandlerTable kElementwiseHandlers;
-extern const HandlerTable kFusedHandlers;
-extern const HandlerTable kImageHandlers;
-extern const HandlerTable kIndexingHandlers;
-extern const HandlerTable kLossHandlers;
-extern const HandlerTable kMovementHandlers;
-extern const HandlerTable kNormHandlers;
-extern const HandlerTable kQuantizationHandlers;
-extern const HandlerTable kRecurrentHandlers;
-extern const HandlerTable kResizeHandlers;
-extern const HandlerTable kSequenceHandlers;
-extern const HandlerTable kSignalHandlers;
+extern const HandlerTable kAttentionHandlers, kContractionHandlers,
+    kControlFlowHandlers, kConvHandlers, kElementwiseHandlers, kFusedHandlers,
+    kImageHandlers, kIndexingHandlers, kLossHandlers, kMovementHandlers,
+    kNormHandlers, kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
+    kSequenceHandlers, kSignalHandlers;
+
+// The words of a text, which spaces separate.
+std::vector<std::string_view> WordsOf(std::string_view text);
 
 // The handler for `type` in opset `version`, or nullptr if there is none or its
 // schema says enough.

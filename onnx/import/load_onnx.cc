@@ -65,15 +65,13 @@ class NodeImport {
     const auto lost = [&](const std::string& input) {
       return values_.IsLost(input);
     };
-    if (std::any_of(node.input().begin(), node.input().end(), lost)) {
-      const OpSchema* counterpart = nullptr;
-      const Handler handler = FindHandlerOf(node, index, &counterpart);
-      if (handler != nullptr || counterpart != nullptr) ++not_tried_;
-      return Lose(node);
-    }
     const OpSchema* counterpart = nullptr;
     const Handler handler = FindHandlerOf(node, index, &counterpart);
     if (handler == nullptr && counterpart == nullptr) return Lose(node);
+    if (std::any_of(node.input().begin(), node.input().end(), lost)) {
+      ++not_tried_;
+      return Lose(node);
+    }
     const std::string known_as = NameOf(node, index);
     const std::string location = Format("{} of {}", known_as, name_);
     try {
@@ -188,7 +186,7 @@ class NodeImport {
 
   // Explains an operator that is not ONNX's: it may be a misspelt function.
   std::string WhyUnknown(const NodeProto& node) const {
-    std::vector<std::string> names;
+    Names names;
     for (const auto& function : model_.functions()) {
       if (function.domain() == node.domain()) names.push_back(function.name());
     }

@@ -271,6 +271,47 @@ std::string Node::Append(const std::string& type,
   return name;
 }
 
+Inputs Node::InputsOf(const std::string& op, int first) const {
+  Inputs inputs;
+  for (const ArgDef& def : Registry::Global().Schema(op).inputs()) {
+    if (HasInput(first) || !def.traits.optional) {
+      inputs.emplace_back(def.name, ArgVars{In(first)});
+    }
+    ++first;
+  }
+  return inputs;
+}
+
+ArgVars Node::AllInputs() const {
+  ArgVars all;
+  for (int i = 0; i < input_count(); ++i) {
+    all.push_back(In(i));
+  }
+  return all;
+}
+
+std::string Node::Slice(std::string x, int64_t begin, int64_t end, Ints axes) {
+  return Unary("slice", std::move(x),
+               {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", axes}});
+}
+
+std::string Node::Gather(const Operands& operands, int64_t axis) {
+  return Append("gather", {{"X", {operands.x}}, {"Index", {operands.y}}},
+                {{"axis", axis}});
+}
+
+std::string Node::Where(const Choice& choice) {
+  return Append("where", {{"Condition", {choice.condition}},
+                          {"X", {choice.x}},
+                          {"Y", {choice.y}}});
+}
+
+std::string Node::Count(const std::string& end) {
+  const std::string start = Whole(0);
+  return Append("range",
+                {{"Start", {start}}, {"End", {end}}, {"Step", {Whole(1)}}});
+}
+
 std::string Node::AppendOperator(const std::string& type,
                                  const ArgVars& inputs,
                                  int64_t opset) {
@@ -299,18 +340,32 @@ void Node::Finish(const std::string& type,
                   Inputs inputs,
                   AttributeMap attributes,
                   const std::string& argument,
-                  const std::vector<std::string>& more) {
+                  const Names& more) {
   FinishWith(type, std::move(inputs), std::move(attributes), argument, more);
 }
 
-std::vector<std::string> Node::FinishWith(
-    const std::string& type,
-    Inputs inputs,
-    AttributeMap attributes,
-    const std::string& argument,
-    const std::vector<std::string>& more) {
-  Inputs outputs = {{argument, {OutputName(0)}}};
-  std::vector<std::string> names;
+Names Node::FinishWith(const std::string& type,
+                       Inputs inputs,
+                       AttributeMap attributes,
+                       const std::string& argument,
+                       const Names& more) {
+  return AddMore(type, std::move(inputs), std::move(attributes),
+                 {{argument, {OutputName(0)}}}, more);
+}
+
+Names Node::AppendAll(const std::string& type,
+                      Inputs inputs,
+                      AttributeMap attributes,
+                      const Names& arguments) {
+  return AddMore(type, std::move(inputs), std::move(attributes), {}, arguments);
+}
+
+Names Node::AddMore(const std::string& type,
+                    Inputs inputs,
+                    AttributeMap attributes,
+                    Inputs outputs,
+                    const Names& more) {
+  Names names;
   for (const std::string& other : more) {
     names.push_back(InnerName(other));
     outputs.emplace_back(other, ArgVars{names.back()});
@@ -322,7 +377,7 @@ std::vector<std::string> Node::FinishWith(
 void Node::FinishAll(const std::string& type,
                      Inputs inputs,
                      AttributeMap attributes,
-                     const std::vector<std::string>& arguments) {
+                     const Names& arguments) {
   Inputs outputs;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto index = static_cast<int>(i);
@@ -330,21 +385,6 @@ void Node::FinishAll(const std::string& type,
                          ArgVars{OutputName(index, arguments[i])});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
-}
-
-std::vector<std::string> Node::AppendAll(
-    const std::string& type,
-    Inputs inputs,
-    AttributeMap attributes,
-    const std::vector<std::string>& arguments) {
-  Inputs outputs;
-  std::vector<std::string> names;
-  for (const std::string& argument : arguments) {
-    names.push_back(InnerName(argument));
-    outputs.emplace_back(argument, ArgVars{names.back()});
-  }
-  Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
-  return names;
 }
 
 void Node::FinishOutput(int index,
@@ -355,13 +395,13 @@ void Node::FinishOutput(int index,
       {{"Out", {OutputName(index)}}});
 }
 
-std::vector<std::string> Node::AddSubgraph(const GraphProto& graph) {
+Names Node::AddSubgraph(const GraphProto& graph) {
   SLUICE_ENFORCE(graph.input_size() == 0, ErrorCode::kInvalidArgument,
                  "onnx.branch_inputs",
                  "its branch {} has {} inputs; expected none",
                  Shown(graph.name()), graph.input_size());
   import_graph_(graph);
-  std::vector<std::string> outputs;
+  Names outputs;
   for (const auto& output : graph.output()) {
     values_.MakeVariable(output.name());
     outputs.push_back(values_.Name(output.name()));
@@ -423,22 +463,21 @@ void Node::FinishBlocks(
                              {location_, 0}, std::move(made));
 }
 
-const std::vector<std::string>* Node::Sequence(int index) const {
+const Names* Node::Sequence(int index) const {
   const auto* sequence = values_.FindSequence(InputName(index));
   if (sequence == nullptr) In(index);
   return sequence;
 }
 
-std::vector<std::string> Node::TakeSequence(int index) {
+Names Node::TakeSequence(int index) {
   return values_.TakeSequence(InputName(index));
 }
 
-void Node::FinishSequence(std::vector<std::string> tensors) {
+void Node::FinishSequence(Names tensors) {
   values_.AddSequence(OutputName(0), std::move(tensors));
 }
 
-std::vector<std::string> Node::AppendGradients(
-    const std::string& y, const std::vector<std::string>& xs) {
+Names Node::AppendGradients(const std::string& y, const Names& xs) {
   BackwardOptions options;
   options.parameters = xs;
   for (const std::string& x : xs) {
@@ -452,7 +491,7 @@ std::vector<std::string> Node::AppendGradients(
   const auto made = AppendBackward(values_.program(), values_.Name(y), options,
                                    {location_, 0});
   values_.cost().Need("gradients", count() - before, kOpBytes);
-  std::vector<std::string> gradients;
+  Names gradients;
   for (const std::string& x : xs) {
     const auto found =
         std::find_if(made.begin(), made.end(),

@@ -93,6 +93,40 @@ class Node {
                     AttributeMap attributes = {}) {
     Finish(type, operands.AsInputs(), std::move(attributes));
   }
+  // The inputs of an op in the order of its schema: input `first` of the node
+  // and those after it. Omitted ones must be optional.
+  Inputs InputsOf(const std::string& op, int first = 0) const;
+  ArgVars AllInputs() const;
+  // Finish with these inputs.
+  void FinishAs(const std::string& op,
+                AttributeMap attributes,
+                const std::string& argument = "Out",
+                const Names& more = {}) {
+    Finish(op, InputsOf(op), std::move(attributes), argument, more);
+  }
+  // Append of ops that many operators need.
+  std::string Reshape(std::string x, Ints shape) {
+    return Unary("reshape", std::move(x), {{"shape", std::move(shape)}});
+  }
+  std::string Transpose(std::string x, Ints order) {
+    return Unary("transpose", std::move(x), {{"axis", std::move(order)}});
+  }
+  std::string Unsqueeze(std::string x, Ints axes) {
+    return Unary("unsqueeze", std::move(x), {{"axes", std::move(axes)}});
+  }
+  // Elements [begin, end) along each of `axes`; along the first dim without.
+  std::string Slice(std::string x, int64_t begin, int64_t end, Ints axes = {});
+  std::string Concat(ArgVars parts, int64_t axis = 0) {
+    return Append("concat", {{"X", std::move(parts)}}, {{"axis", axis}});
+  }
+  // Rows of operands.x, whose indices are operands.y.
+  std::string Gather(const Operands& operands, int64_t axis = 0);
+  struct Choice {
+    std::string condition, x, y;
+  };
+  std::string Where(const Choice& choice);
+  // The numbers from 0 to `end` - 1, an operand of int64.
+  std::string Count(const std::string& end);
   // The result of an operator of an opset with this node's attributes.
   std::string AppendOperator(const std::string& type,
                              const ArgVars& inputs,
@@ -105,23 +139,23 @@ class Node {
               Inputs inputs,
               AttributeMap attributes = {},
               const std::string& argument = "Out",
-              const std::vector<std::string>& more = {});
+              const Names& more = {});
   // Like Finish, but returns the names of `more`, in their order.
-  std::vector<std::string> FinishWith(const std::string& type,
-                                      Inputs inputs,
-                                      AttributeMap attributes,
-                                      const std::string& argument,
-                                      const std::vector<std::string>& more);
+  Names FinishWith(const std::string& type,
+                   Inputs inputs,
+                   AttributeMap attributes,
+                   const std::string& argument,
+                   const Names& more);
   // Adds an op with several outputs. In FinishAll they are the node's, in this
   // order; in Append they have new names, which are returned.
   void FinishAll(const std::string& type,
                  Inputs inputs,
                  AttributeMap attributes,
-                 const std::vector<std::string>& arguments);
-  std::vector<std::string> AppendAll(const std::string& type,
-                                     Inputs inputs,
-                                     AttributeMap attributes,
-                                     const std::vector<std::string>& arguments);
+                 const Names& arguments);
+  Names AppendAll(const std::string& type,
+                  Inputs inputs,
+                  AttributeMap attributes,
+                  const Names& arguments);
   // Finish for an output other than the first.
   void FinishOutput(int index,
                     const std::string& type,
@@ -129,13 +163,13 @@ class Node {
                     AttributeMap attributes = {});
   // Adds the ops of a subgraph without inputs, and returns the names of its
   // outputs.
-  std::vector<std::string> AddSubgraph(const GraphProto& graph);
+  Names AddSubgraph(const GraphProto& graph);
   // Adds a subgraph as a block of its own, whose data are the subgraph's
   // inputs. `inputs` has their types, used where the model specifies less.
   struct Block {
     int64_t index;
-    std::vector<std::string> inputs;
-    std::vector<std::string> outputs;
+    Names inputs;
+    Names outputs;
   };
   Block AddBlock(const GraphProto& graph, const std::vector<ValueType>& inputs);
   // Adds an op that runs blocks; its outputs are the node's, in order.
@@ -146,15 +180,14 @@ class Node {
 
   // The names of the tensors of an input that is a sequence; nullptr for a
   // tensor. Raises NotFound for an unknown value.
-  const std::vector<std::string>* Sequence(int index) const;
+  const Names* Sequence(int index) const;
   // Makes output 0 this sequence.
-  void FinishSequence(std::vector<std::string> tensors);
+  void FinishSequence(Names tensors);
   // The tensors of an input that is a sequence, as a value to change.
-  std::vector<std::string> TakeSequence(int index);
+  Names TakeSequence(int index);
   // Adds the ops that compute the gradient of `y`, one number, by each of `xs`.
   // Returns their names, "" for none.
-  std::vector<std::string> AppendGradients(const std::string& y,
-                                           const std::vector<std::string>& xs);
+  Names AppendGradients(const std::string& y, const Names& xs);
 
   // Makes output 0 a constant.
   void FinishConstant(Tensor value);
@@ -207,6 +240,12 @@ class Node {
                   Inputs* inputs,
                   const AttributeMap& attributes,
                   const Inputs& outputs);
+  // Adds an op with `more` outputs by argument, whose new names are returned.
+  Names AddMore(const std::string& type,
+                Inputs inputs,
+                AttributeMap attributes,
+                Inputs outputs,
+                const Names& more);
   void Add(const std::string& type,
            Inputs inputs,
            AttributeMap attributes,
