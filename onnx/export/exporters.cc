@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::onnx {
@@ -18,12 +19,14 @@ using Table = std::map<std::string_view, const ExporterRow*>;
 const Table& AllExporters() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // never freed: it may be read at exit
-    for (const auto family :
+    for (const auto& family :
          {kContractionExporters, kControlFlowExporters, kElementwiseExporters,
           kImageExporters, kIndexingExporters, kMovementExporters,
           kNormExporters, kRecurrentExporters}) {
       for (const ExporterRow& row : family) {
-        (*rows)[row.op] = &row;
+        for (const std::string_view op : WordsOf(row.ops)) {
+          (*rows)[op] = &row;
+        }
       }
     }
     return rows;
@@ -68,45 +71,28 @@ void ExportOp(const OpDesc& op, GraphWriter* graph) {
 
 namespace {
 
-// Restrictions of an ONNX operator in older opsets.
+// Restrictions of ONNX operators in older opsets.
 struct Limit {
-  std::string_view type;
-  int64_t bfloat16_since = 0;  // 0: it always accepted bfloat16
-  int64_t since = 0;           // the first opset that has the operator
+  std::string_view types;
+  int64_t bfloat16_since = 0;  // 0: they always accepted bfloat16
+  int64_t since = 0;           // the first opset that has them
 };
 
-constexpr Limit kLimits[] = {{"AffineGrid", 0, 20},
-                             {"GridSample", 0, 20},
-                             {"Acos", 22},
-                             {"Acosh", 22},
-                             {"Asin", 22},
-                             {"Asinh", 22},
-                             {"Atan", 22},
-                             {"Atanh", 22},
-                             {"Cos", 22},
-                             {"Cosh", 22},
-                             {"CumProd", 0, 26},
-                             {"Det", 22},
-                             {"Elu", 22},
-                             {"HardSigmoid", 22},
-                             {"HardSwish", 22},
-                             {"Mish", 22},
-                             {"Round", 22},
-                             {"Selu", 22},
-                             {"Shrink", 99},
-                             {"Sin", 22},
-                             {"Sinh", 22},
-                             {"Softplus", 22},
-                             {"Softsign", 22},
-                             {"Tan", 22},
-                             {"ThresholdedRelu", 22}};
+constexpr Limit kLimits[] = {
+    {"AffineGrid GridSample", 0, 20},
+    {"CumProd", 0, 26},
+    {"Shrink", 99},
+    {"Acos Acosh Asin Asinh Atan Atanh Cos Cosh Det Elu HardSigmoid HardSwish "
+     "Mish Round Selu Sin Sinh Softplus Softsign Tan ThresholdedRelu",
+     22}};
 
-const Limit& LimitOf(std::string_view type) {
-  static constexpr Limit kNone = {};
-  const auto* const found =
-      std::find_if(std::begin(kLimits), std::end(kLimits),
-                   [&](const Limit& limit) { return limit.type == type; });
-  return found == std::end(kLimits) ? kNone : *found;
+Limit LimitOf(std::string_view type) {
+  for (const Limit& limit : kLimits) {
+    for (const std::string_view word : WordsOf(limit.types)) {
+      if (word == type) return limit;
+    }
+  }
+  return {};
 }
 
 // The boolean equivalent of an ONNX operator that does not accept bool. The
@@ -149,8 +135,7 @@ std::string OperandOf(OpExport& op, const ArgDef& def) {
   if (!op.Has(def.name)) {
     return op.Number(op.Float(def.attribute), op.TypeOf("X"));
   }
-  const std::string value = op.In(def.name);
-  return op.Dims(def.name).rank() == 0 ? value : op.Reshape(value, {});
+  return op.Scalar(def.name);
 }
 
 bool IsOperandOf(const OpSchema& schema, const std::string& attribute) {
@@ -167,9 +152,10 @@ const std::string& NameOf(const OpSchema& schema, const std::string& ours) {
 }
 
 // Attributes of Sluice's ops that ONNX's operators lack: axis of two operands,
-// reduce_all of reductions, flatten of scans.
+// reduce_all of reductions, flatten of scans, data_format of images.
 bool IsOwn(const OpSchema& schema, const std::string& attribute) {
   return attribute == "reduce_all" || attribute == "flatten" ||
+         attribute == "data_format" ||
          (attribute == "axis" && schema.FindInput("Y") != nullptr);
 }
 
@@ -206,7 +192,7 @@ std::string AlignedY(OpExport& op) {
 void ExportCounterpart(const OpDesc& desc, GraphWriter* graph) {
   const OpSchema& schema = Registry::Global().Schema(desc.type);
   const std::string& type = schema.onnx().op_type;
-  const Limit& limit = LimitOf(type);
+  const Limit limit = LimitOf(type);
   if (graph->opset() < limit.since) {
     OpExport::Unsupported("{} is an operator of ONNX from opset {} on", type,
                           limit.since);
@@ -237,8 +223,9 @@ void ExportCounterpart(const OpDesc& desc, GraphWriter* graph) {
     inputs[0] = op.Reshape(inputs[0], {-1});
     inputs[1] = op.Whole(0);
   }
+  if (op.HasLastChannels()) inputs[0] = op.Image();
   const std::string written = TypeFor(op, type, &inputs);
-  op.Finish(written, inputs, AttributesOf(op), schema.outputs()[0].name);
+  op.FinishImage(written, inputs, AttributesOf(op), schema.outputs()[0].name);
 }
 
 }  // namespace sluice::onnx

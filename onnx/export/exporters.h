@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,10 +12,10 @@ namespace sluice::onnx {
 // Writes an op as nodes; the last ones compute its outputs.
 using Exporter = void (*)(OpExport& op);
 
-// How to write an op of Sluice. An op without a row is written as the
-// equivalent operator of its schema (OpSchema::Onnx).
+// How to write ops of Sluice, whose names spaces separate. An op without a row
+// is written as the equivalent operator of its schema (OpSchema::Onnx).
 struct ExporterRow {
-  std::string_view op;
+  std::string_view ops;
   Exporter exporter;  // nullptr: ONNX has no operator for it
   Widened widened = Widened::kNone;
   // The first opset whose operator accepts bfloat16 unwidened; 0: none.
@@ -24,17 +24,12 @@ struct ExporterRow {
   std::string_view reason = {};
 };
 
-using ExporterTable = std::span<const ExporterRow>;
+using ExporterTable = std::initializer_list<ExporterRow>;
 
 // The tables, one for each file in onnx/exporters/.
-extern const ExporterTable kContractionExporters;
-extern const ExporterTable kControlFlowExporters;
-extern const ExporterTable kElementwiseExporters;
-extern const ExporterTable kImageExporters;
-extern const ExporterTable kIndexingExporters;
-extern const ExporterTable kMovementExporters;
-extern const ExporterTable kNormExporters;
-extern const ExporterTable kRecurrentExporters;
+extern const ExporterTable kContractionExporters, kControlFlowExporters,
+    kElementwiseExporters, kImageExporters, kIndexingExporters,
+    kMovementExporters, kNormExporters, kRecurrentExporters;
 
 // Writes the op. For an op without an ONNX operator, raises Unimplemented with
 // the id OpExport::kFormId and the reason.

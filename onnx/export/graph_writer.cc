@@ -303,7 +303,7 @@ void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
                          ? -1
                          : input->type().tensor_type().shape().dim_size();
     if (dims < 0) {
-      std::vector<std::string> known;
+      Names known;
       for (const auto& value : inputs) {
         if (HasShape(value)) known.push_back(value.name());
       }

@@ -1,7 +1,6 @@
 #include "sluice/onnx/export/op_export.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/costs/machine.h"
@@ -49,6 +48,14 @@ Names OpExport::All(std::string_view input) {
     std::string& cast = casts_[value];
     if (cast.empty()) cast = Cast(value, Computed(dtype));
     values.push_back(cast);
+  }
+  return values;
+}
+
+Names OpExport::AllInputs() {
+  Names values;
+  for (const ArgDef& def : schema_.inputs()) {
+    values.push_back(In(def.name));
   }
   return values;
 }
@@ -178,6 +185,35 @@ void OpExport::FinishAll(const std::string& type,
   AddFinal(type, inputs, attributes, variables);
 }
 
+bool OpExport::HasLastChannels() const {
+  return schema_.FindAttr("data_format") != nullptr &&
+         String("data_format") == "NHWC" && Rank(schema_.inputs()[0].name) > 2;
+}
+
+std::string OpExport::Image() {
+  const std::string& input = schema_.inputs()[0].name;
+  if (!HasLastChannels()) return In(input);
+  Ints order = {0, Rank(input) - 1};
+  for (int i = 1; i + 1 < Rank(input); ++i) {
+    order.push_back(i);
+  }
+  return Transpose(In(input), order);
+}
+
+void OpExport::FinishImage(const std::string& type,
+                           const Names& inputs,
+                           const AttributeMap& attributes,
+                           std::string_view output) {
+  if (!HasLastChannels()) return Finish(type, inputs, attributes, output);
+  Ints order = {0};
+  for (int i = 2; i < Rank(schema_.inputs()[0].name); ++i) {
+    order.push_back(i);
+  }
+  order.push_back(1);
+  Finish("Transpose", {Append(type, inputs, attributes)}, {{"perm", order}},
+         output);
+}
+
 void OpExport::FinishReshape(const std::string& x, const Ints& sizes) {
   AttributeMap attributes;
   if (std::count(sizes.begin(), sizes.end(), 0) > 0) {
@@ -206,6 +242,10 @@ std::string OpExport::Number(double value, DType dtype) {
                       .at("Out"));
 }
 
+std::string OpExport::Scalar(std::string_view input) {
+  return Dims(input).rank() == 0 ? In(input) : Reshape(In(input), {});
+}
+
 std::string OpExport::Cast(const std::string& x, DType dtype) {
   return Append("Cast", {x}, {{"to", dtype}});
 }
@@ -228,20 +268,6 @@ std::string OpExport::Operand(std::string_view operand) {
   if (TypeOf(operand) != DType::kInt64) value = Cast(value, DType::kInt64);
   if (list || Dims(operand).rank() == 0) return value;
   return Reshape(value, {});
-}
-
-Ints ChannelsLast(int rank) {
-  Ints order(static_cast<size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return order;
-}
-
-Ints ChannelsSecond(int rank) {
-  Ints order(static_cast<size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  return order;
 }
 
 namespace {

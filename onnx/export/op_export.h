@@ -39,6 +39,8 @@ class OpExport {
   // The value of an input, for nodes to read; "" for an omitted input.
   std::string In(std::string_view input);
   Names All(std::string_view input);
+  // The values of all inputs in the order of the schema, one of each.
+  Names AllInputs();
   DDim Dims(std::string_view input) const;
   DDim OutDims(std::string_view output = "Out") const;
   // Raises Unimplemented while it is unknown.
@@ -76,6 +78,15 @@ class OpExport {
                  const AttributeMap& attributes,
                  std::initializer_list<std::string_view> outputs);
 
+  // The first input, an image: whether its channels are the last dim, its value
+  // with channels second as in ONNX, and Finish for an output in its layout.
+  bool HasLastChannels() const;
+  std::string Image();
+  void FinishImage(const std::string& type,
+                   const Names& inputs,
+                   const AttributeMap& attributes,
+                   std::string_view output);
+
   // Finishes with a reshape in which a size of 0 means 0.
   void FinishReshape(const std::string& x, const Ints& sizes);
 
@@ -85,6 +96,8 @@ class OpExport {
   std::string Whole(int64_t value);
   // A constant of rank 0, converted like by op cast.
   std::string Number(double value, DType dtype);
+  // An input of one element as a value of rank 0.
+  std::string Scalar(std::string_view input);
   std::string Cast(const std::string& x, DType dtype);
   std::string Reshape(const std::string& x, const Ints& shape);
   std::string Transpose(const std::string& x, const Ints& order);
@@ -118,10 +131,6 @@ class OpExport {
   std::map<std::string, std::string> casts_;  // by value
 };
 
-// The permutation that moves the channels of an image last, or back to dim 1.
-Ints ChannelsLast(int rank);
-Ints ChannelsSecond(int rank);
-
 // Writes the ops of all blocks of a pruned program, each into the graph of its
 // block, and collects those that cannot be written. Borrows its arguments; used
 // by one thread.
@@ -143,7 +152,7 @@ class OpsWriter {
 
   const Program& whole_;
   const OnnxSaveOptions& options_;
-  std::vector<std::string> refused_;
+  Names refused_;
   size_t op_count_ = 0;
   bool is_training_ = false;
 };

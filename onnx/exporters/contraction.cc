@@ -93,12 +93,6 @@ void OfBools(OpExport& op) {
             {{"keepdims", op.Attr("keep_dim")}});
 }
 
-Names Inputs(OpExport& op) {
-  Names inputs = {op.In("X"), op.In("Scale")};
-  if (op.Has("ZeroPoint")) inputs.push_back(op.In("ZeroPoint"));
-  return inputs;
-}
-
 void QuantizeLinear(OpExport& op) {
   constexpr int64_t kPrecision = 23;
   for (const DType dtype : {op.TypeOf("X"), op.TypeOf("Scale")}) {
@@ -128,7 +122,7 @@ void QuantizeLinear(OpExport& op) {
         "the scale from opset {} on",
         kPrecision);
   }
-  op.Finish("QuantizeLinear", Inputs(op), attributes);
+  op.Finish("QuantizeLinear", op.AllInputs(), attributes);
 }
 
 void DequantizeLinear(OpExport& op) {
@@ -143,7 +137,7 @@ void DequantizeLinear(OpExport& op) {
         "opset {} on",
         kOutputDType);
   }
-  op.Finish("DequantizeLinear", Inputs(op), attributes);
+  op.Finish("DequantizeLinear", op.AllInputs(), attributes);
 }
 
 void BitCast(OpExport& op) {
@@ -155,20 +149,17 @@ void BitCast(OpExport& op) {
   op.Finish("BitCast", {op.In("X")}, {{"to", op.OutType()}});
 }
 
-constexpr ExporterRow kContractionRows[] = {
+}  // namespace
+
+const ExporterTable kContractionExporters = {
     {"manhattan_distance", ManhattanDistance},
     {"matmul", Matmul},
     {"mul", Mul},
     {"mean", Mean},
-    {"reduce_all", OfBools},
-    {"reduce_any", OfBools},
+    {"reduce_all reduce_any", OfBools},
     {"bitcast", BitCast},
     {"dequantize_linear", DequantizeLinear},
     {"quantize_linear", QuantizeLinear},
 };
-
-}  // namespace
-
-const ExporterTable kContractionExporters = kContractionRows;
 
 }  // namespace sluice::onnx

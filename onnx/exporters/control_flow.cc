@@ -113,15 +113,9 @@ Names Defined(OpExport& op, const Names& variables) {
   return values;
 }
 
-// Returns an input of one element as a number of rank 0.
-std::string Number(OpExport& op, const char* input) {
-  if (op.Dims(input).rank() == 0) return op.In(input);
-  return op.Reshape(op.In(input), {});
-}
-
 void If(OpExport& op) {
   const IfBlocks blocks = IfBlocksOf(op.op());
-  const std::string condition = Number(op, "Cond");
+  const std::string condition = op.Scalar("Cond");
   BlockGraph then_graph(op, blocks.then_block, blocks.then_outputs);
   then_graph.WriteOps();
   then_graph.AddOutputs(blocks.then_outputs);
@@ -218,7 +212,7 @@ struct Sequence {
 std::string Trips(OpExport& op,
                   const LoopBlock& loop,
                   std::vector<Sequence>* sequences) {
-  std::string trips = op.Has("MaxTrips") ? Number(op, "MaxTrips") : "";
+  std::string trips = op.Has("MaxTrips") ? op.Scalar("MaxTrips") : "";
   const Names values = op.All("Sequences");
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& variable = op.op().Input("Sequences")[i];
@@ -305,7 +299,7 @@ void AddLoopInputs(const LoopBlock& loop,
 void WriteLoop(OpExport& op, const LoopBlock& loop) {
   std::vector<Sequence> sequences;
   const std::string trips = Trips(op, loop, &sequences);
-  std::string begins = op.Has("Cond") ? Number(op, "Cond") : "";
+  std::string begins = op.Has("Cond") ? op.Scalar("Cond") : "";
   // Without this input ONNX's Loop ignores the condition.
   if (begins.empty() && !loop.condition_out.empty()) {
     Tensor yes;
@@ -349,10 +343,8 @@ void Loop(OpExport& op) {
   return IsScan(op, loop) ? Scan(op, loop) : WriteLoop(op, loop);
 }
 
-constexpr ExporterRow kControlFlowRows[] = {{"if", If}, {"loop", Loop}};
-
 }  // namespace
 
-const ExporterTable kControlFlowExporters = kControlFlowRows;
+const ExporterTable kControlFlowExporters = {{"if", If}, {"loop", Loop}};
 
 }  // namespace sluice::onnx

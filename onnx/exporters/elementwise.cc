@@ -163,10 +163,7 @@ void Scale(OpExport& op) {
 void Clip(OpExport& op) {
   const DType dtype = op.TypeOf("X");
   const auto bound = [&](const char* operand, const char* attribute) {
-    if (op.Has(operand)) {
-      return op.Dims(operand).rank() == 0 ? op.In(operand)
-                                          : op.Reshape(op.In(operand), {});
-    }
+    if (op.Has(operand)) return op.Scalar(operand);
     const double value = op.Float(attribute);
     // Without a bound, some readers clamp infinity to the largest number.
     if (IsFloating(dtype)) return op.Number(value, dtype);
@@ -329,11 +326,12 @@ void QuantizeAndDequantize(OpExport& op) {
   op.Finish("Min", {back, max});
 }
 
-constexpr ExporterRow kElementwiseRows[] = {
+}  // namespace
+
+const ExporterTable kElementwiseExporters = {
     {"atan2", nullptr, Widened::kNone, 0, "ONNX has no arc tangent of two"},
     {"bias_add", BiasAdd},
-    {"bitwise_left_shift", BitShift},
-    {"bitwise_right_shift", BitShift},
+    {"bitwise_left_shift bitwise_right_shift", BitShift},
     {"celu", Celu, Widened::kHalves, 28},
     {"clip", Clip},
     {"elementwise_floordiv", FloorDiv, Widened::kHalves},
@@ -358,10 +356,5 @@ constexpr ExporterRow kElementwiseRows[] = {
     {"trunc", Trunc},
     {"xlogy", XLogY, Widened::kHalves},
 };
-
-}  // namespace
-
-// Ops without a row use their schemas (export/counterpart_export.h).
-const ExporterTable kElementwiseExporters = kElementwiseRows;
 
 }  // namespace sluice::onnx

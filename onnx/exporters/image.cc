@@ -21,28 +21,6 @@ Ints PadsOf(const OpExport& op) {
   return pads;
 }
 
-bool HasLastChannels(const OpExport& op) {
-  return op.schema().FindAttr("data_format") != nullptr &&
-         op.String("data_format") == "NHWC";
-}
-
-std::string Image(OpExport& op, const char* input) {
-  if (!HasLastChannels(op)) return op.In(input);
-  return op.Transpose(op.In(input), ChannelsSecond(op.Rank(input)));
-}
-
-void FinishImage(OpExport& op,
-                 const std::string& type,
-                 const Names& inputs,
-                 const AttributeMap& attributes,
-                 const char* output) {
-  if (!HasLastChannels(op)) {
-    return op.Finish(type, inputs, attributes, output);
-  }
-  op.Finish("Transpose", {op.Append(type, inputs, attributes)},
-            {{"perm", ChannelsLast(4)}}, output);
-}
-
 AttributeMap ConvAttributes(const OpExport& op) {
   AttributeMap attributes = {{"strides", op.Attr("strides")},
                              {"pads", PadsOf(op)},
@@ -56,24 +34,24 @@ AttributeMap ConvAttributes(const OpExport& op) {
 }
 
 Names ConvInputs(OpExport& op) {
-  return {Image(op, "Input"), op.In("Filter"), op.In("Bias")};
+  return {op.Image(), op.In("Filter"), op.In("Bias")};
 }
 
 void Conv(OpExport& op) {
-  FinishImage(op, "Conv", ConvInputs(op), ConvAttributes(op), "Output");
+  op.FinishImage("Conv", ConvInputs(op), ConvAttributes(op), "Output");
 }
 
 void ConvTranspose(OpExport& op) {
   AttributeMap attributes = ConvAttributes(op);
   attributes["output_padding"] = op.Attr("output_padding");
-  FinishImage(op, "ConvTranspose", ConvInputs(op), attributes, "Output");
+  op.FinishImage("ConvTranspose", ConvInputs(op), attributes, "Output");
 }
 
 // Computes pads that yield the op's number of windows, instead of ceil_mode:
 // ONNX versions disagree about its last window. Returns false if sizes are
 // unknown.
 bool PadForWindows(const OpExport& op, const Ints& dilations, Ints* pads) {
-  const int height = HasLastChannels(op) ? 1 : 2;
+  const int height = op.HasLastChannels() ? 1 : 2;
   const DDim x = op.Dims("X"), out = op.OutDims();
   if (!x.rank_known()) return false;
   const size_t dims = op.List("ksize").size();
@@ -93,7 +71,7 @@ bool PadForWindows(const OpExport& op, const Ints& dilations, Ints* pads) {
 bool HasEmptyWindow(const OpExport& op,
                     const Ints& dilations,
                     const Ints& pads) {
-  const int height = HasLastChannels(op) ? 1 : 2;
+  const int height = op.HasLastChannels() ? 1 : 2;
   const DDim x = op.Dims("X"), out = op.OutDims();
   if (!x.rank_known()) return false;
   const size_t dims = op.List("ksize").size();
@@ -128,10 +106,10 @@ void AddCeilAndPads(const OpExport& op,
 
 void Pool(OpExport& op) {
   const bool largest = op.String("pooling_type") == "max";
-  const Names x = {Image(op, "X")};
+  const Names x = {op.Image()};
   if (op.Bool("global_pooling")) {
-    return FinishImage(op, largest ? "GlobalMaxPool" : "GlobalAveragePool", x,
-                       {}, "Out");
+    return op.FinishImage(largest ? "GlobalMaxPool" : "GlobalAveragePool", x,
+                          {}, "Out");
   }
   AttributeMap attributes = {{"kernel_shape", op.Attr("ksize")},
                              {"strides", op.Attr("strides")}};
@@ -139,7 +117,7 @@ void Pool(OpExport& op) {
   if (!largest) {
     attributes["count_include_pad"] = int64_t{!op.Bool("exclusive")};
   }
-  FinishImage(op, largest ? "MaxPool" : "AveragePool", x, attributes, "Out");
+  op.FinishImage(largest ? "MaxPool" : "AveragePool", x, attributes, "Out");
 }
 
 void Pool3d(OpExport& op) {
@@ -288,7 +266,9 @@ void Dft(OpExport& op) {
   op.Finish("DFT", {op.In("X"), length}, attributes);
 }
 
-constexpr ExporterRow kImageRows[] = {
+}  // namespace
+
+const ExporterTable kImageExporters = {
     {"conv2d", Conv, Widened::kBFloat16, 22},
     {"conv2d_transpose", ConvTranspose, Widened::kBFloat16, 22},
     {"conv3d", Conv},
@@ -299,9 +279,5 @@ constexpr ExporterRow kImageRows[] = {
     {"pool3d", Pool3d},
     {"resize", Resize},
 };
-
-}  // namespace
-
-const ExporterTable kImageExporters = kImageRows;
 
 }  // namespace sluice::onnx

@@ -143,23 +143,18 @@ void NonMaxSuppression(OpExport& op) {
       {{"center_point_box", op.Attr("center_point_box")}});
 }
 
-constexpr ExporterRow kIndexingRows[] = {
+}  // namespace
+
+const ExporterTable kIndexingExporters = {
     {"gather_nd", GatherNd},
     {"lookup_table", LookupTable},
     {"one_hot", OneHot, Widened::kBFloat16},
-    {"scatter_elements", Scatter},
-    {"scatter_nd", Scatter},
-    {"arg_max", ArgBest},
-    {"arg_min", ArgBest},
+    {"scatter_elements scatter_nd", Scatter},
+    {"arg_max arg_min", ArgBest},
     {"compress", Compress, Widened::kBFloat16},
     {"non_max_suppression", NonMaxSuppression},
     {"top_k", TopK, Widened::kBFloat16, 24},
     {"unique", Unique, Widened::kBFloat16},
 };
-
-}  // namespace
-
-// Ops without a row use their schemas (export/counterpart_export.h).
-const ExporterTable kIndexingExporters = kIndexingRows;
 
 }  // namespace sluice::onnx

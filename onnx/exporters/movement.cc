@@ -116,8 +116,7 @@ void Range(OpExport& op) {
   const DType computed = floats ? DType::kFloat64 : dtype;
   const auto number = [&](const char* operand, const char* attribute) {
     if (!op.Has(operand)) return op.Number(op.Float(attribute), computed);
-    std::string value = op.In(operand);
-    if (op.Dims(operand).rank() != 0) value = op.Reshape(value, {});
+    const std::string value = op.Scalar(operand);
     return computed == dtype ? value : op.Cast(value, computed);
   };
   const std::string start = number("Start", "start");
@@ -131,7 +130,9 @@ constexpr std::string_view kRandom =
     "ONNX does not say which random numbers its operators make, so that the "
     "model would have other ones";
 
-constexpr ExporterRow kMovementRows[] = {
+}  // namespace
+
+const ExporterTable kMovementExporters = {
     {"cast", Cast},
     {"crop", Crop},
     {"pad", Pad},
@@ -139,14 +140,8 @@ constexpr ExporterRow kMovementRows[] = {
     {"assign_value", AssignValue},
     {"fill_any_like", FillAnyLike},
     {"fill_constant", FillConstant},
-    {"gaussian_random", nullptr, Widened::kNone, 0, kRandom},
+    {"gaussian_random uniform_random", nullptr, Widened::kNone, 0, kRandom},
     {"range", Range},
-    {"uniform_random", nullptr, Widened::kNone, 0, kRandom},
 };
-
-}  // namespace
-
-// Ops without a row use their schemas (export/counterpart_export.h).
-const ExporterTable kMovementExporters = kMovementRows;
 
 }  // namespace sluice::onnx

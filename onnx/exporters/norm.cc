@@ -16,15 +16,10 @@ void BatchNorm(OpExport& op) {
   if (!op.Bool("is_test")) OpExport::Unsupported("{}", kTraining);
   // The running statistics do not change.
   op.AllowOnly({"Y", "MeanOut", "VarianceOut"});
-  const bool last = op.String("data_format") == "NHWC" && op.Rank("X") > 2;
-  std::string x = op.In("X");
-  if (last) x = op.Transpose(x, ChannelsSecond(op.Rank("X")));
-  const Names inputs = {x, op.In("Scale"), op.In("Bias"), op.In("Mean"),
-                        op.In("Variance")};
-  const AttributeMap attributes = {{"epsilon", op.Attr("epsilon")}};
-  if (!last) return op.Finish("BatchNormalization", inputs, attributes, "Y");
-  op.Finish("Transpose", {op.Append("BatchNormalization", inputs, attributes)},
-            {{"perm", ChannelsLast(op.Rank("X"))}}, "Y");
+  const Names inputs = {op.Image(), op.In("Scale"), op.In("Bias"),
+                        op.In("Mean"), op.In("Variance")};
+  op.FinishImage("BatchNormalization", inputs,
+                 {{"epsilon", op.Attr("epsilon")}}, "Y");
 }
 
 void Dropout(OpExport& op) {
@@ -35,20 +30,6 @@ void Dropout(OpExport& op) {
   }
   op.Finish("Mul", {op.In("X"),
                     op.Number(1 - op.Float("dropout_prob"), op.TypeOf("X"))});
-}
-
-void Lrn(OpExport& op) {
-  const AttributeMap attributes = {{"size", op.Attr("n")},
-                                   {"bias", op.Attr("k")},
-                                   {"alpha", op.Attr("alpha")},
-                                   {"beta", op.Attr("beta")}};
-  if (op.String("data_format") == "NCHW" || op.Rank("X") < 3) {
-    return op.Finish("LRN", {op.In("X")}, attributes);
-  }
-  const int rank = op.Rank("X");
-  const std::string x = op.Transpose(op.In("X"), ChannelsSecond(rank));
-  op.Finish("Transpose", {op.Append("LRN", {x}, attributes)},
-            {{"perm", ChannelsLast(rank)}});
 }
 
 // Fills the shape of dims `begin` to `end` - 1 (or the last) of X with a
@@ -193,24 +174,20 @@ constexpr std::string_view kSequences =
 
 constexpr std::string_view kMasks = "ONNX has no operator for masks of runs";
 
-constexpr ExporterRow kNormRows[] = {
+}  // namespace
+
+const ExporterTable kNormExporters = {
     {"batch_norm", BatchNorm},
     {"dropout", Dropout, Widened::kHalves},
     {"group_norm", ChannelNorm},
     {"instance_norm", ChannelNorm, Widened::kBFloat16, 22},
     {"layer_norm", LayerNorm},
-    {"lrn", Lrn},
     {"rms_norm", RmsNorm, Widened::kHalves, 23},
     {"accuracy", Accuracy},
-    {"average_embedding_mask", nullptr, Widened::kNone, 0, kMasks},
-    {"crf_decoding", nullptr, Widened::kNone, 0, kSequences},
-    {"discriminative_loss", nullptr, Widened::kNone, 0, kMasks},
-    {"linear_chain_crf", nullptr, Widened::kNone, 0, kSequences},
+    {"average_embedding_mask discriminative_loss", nullptr, Widened::kNone, 0,
+     kMasks},
+    {"crf_decoding linear_chain_crf", nullptr, Widened::kNone, 0, kSequences},
     {"softmax_with_cross_entropy", CrossEntropy, Widened::kHalves},
 };
-
-}  // namespace
-
-const ExporterTable kNormExporters = kNormRows;
 
 }  // namespace sluice::onnx

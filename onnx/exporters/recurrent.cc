@@ -1,5 +1,6 @@
+#include "sluice/onnx/recurrent.h"
+
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -10,26 +11,6 @@
 namespace sluice::onnx {
 
 namespace {
-
-// An activation's names in Sluice and ONNX, and whether ONNX has parameters.
-struct Activation {
-  std::string_view ours;
-  const char* name;
-  bool alpha = false, beta = false;
-};
-constexpr Activation kActivations[] = {
-    {"relu", "Relu"},
-    {"tanh", "Tanh"},
-    {"sigmoid", "Sigmoid"},
-    {"softsign", "Softsign"},
-    {"softplus", "Softplus"},
-    {"affine", "Affine", true, true},
-    {"leaky_relu", "LeakyRelu", true},
-    {"thresholded_relu", "ThresholdedRelu", true},
-    {"scaled_tanh", "ScaledTanh", true, true},
-    {"hard_sigmoid", "HardSigmoid", true, true},
-    {"elu", "Elu", true},
-};
 
 void SetActivations(const OpExport& op, AttributeMap* attributes) {
   const auto& names = std::get<Names>(op.Attr("activations"));
@@ -48,8 +29,8 @@ void SetActivations(const OpExport& op, AttributeMap* attributes) {
                             names[i]);
     }
     theirs.emplace_back(found->name);
-    if (found->alpha && !alphas.empty()) alpha.push_back(alphas[i]);
-    if (found->beta && !betas.empty()) beta.push_back(betas[i]);
+    if (found->has_alpha && !alphas.empty()) alpha.push_back(alphas[i]);
+    if (found->has_beta && !betas.empty()) beta.push_back(betas[i]);
   }
   (*attributes)["activations"] = theirs;
   if (!alpha.empty()) (*attributes)["activation_alpha"] = alpha;
@@ -57,9 +38,6 @@ void SetActivations(const OpExport& op, AttributeMap* attributes) {
 }
 
 void Recurrent(OpExport& op) {
-  constexpr std::array kInputs = {
-      "X",        "W",        "R",       "Bias", "SequenceLens",
-      "InitialH", "InitialC", "Peephole"};
   const bool lstm = op.type() == "lstm";
   if (op.Has("Offsets")) {
     OpExport::Unsupported("ONNX has no ragged rows; use sequence_pad");
@@ -74,11 +52,8 @@ void Recurrent(OpExport& op) {
     OpExport::Unsupported("ONNX has update_takes_new = false only");
   }
   Names inputs;
-  for (size_t i = 0; i < (lstm ? kInputs.size() : kInputs.size() - 2); ++i) {
-    inputs.push_back(op.Has(kInputs[i]) ? op.In(kInputs[i]) : "");
-  }
-  while (inputs.back().empty()) {
-    inputs.pop_back();
+  for (const char* input : kRecurrentInputs) {
+    inputs.push_back(op.In(input));
   }
   AttributeMap attributes = {{"direction", op.Attr("direction")}};
   if (op.Bool("batch_first")) attributes["layout"] = int64_t{1};
@@ -104,15 +79,7 @@ void LinearAttention(OpExport& op) {
   if (op.TypeOf("Query") == DType::kFloat64) {
     OpExport::Unsupported("ONNX has LinearAttention of no float64");
   }
-  Names inputs;
-  for (const char* name :
-       {"Query", "Key", "Value", "PastState", "Decay", "Beta"}) {
-    inputs.push_back(op.Has(name) ? op.In(name) : "");
-  }
-  while (inputs.back().empty()) {
-    inputs.pop_back();
-  }
-  op.FinishAll("LinearAttention", inputs,
+  op.FinishAll("LinearAttention", op.AllInputs(),
                {{"q_num_heads", op.Attr("q_num_heads")},
                 {"kv_num_heads", op.Attr("kv_num_heads")},
                 {"update_rule", op.Attr("update_rule")},
@@ -120,13 +87,9 @@ void LinearAttention(OpExport& op) {
                {"Out", "PresentState"});
 }
 
-constexpr ExporterRow kRecurrentRows[] = {{"linear_attention", LinearAttention},
-                                          {"gru", Recurrent},
-                                          {"lstm", Recurrent},
-                                          {"simple_rnn", Recurrent}};
-
 }  // namespace
 
-const ExporterTable kRecurrentExporters = kRecurrentRows;
+const ExporterTable kRecurrentExporters = {
+    {"linear_attention", LinearAttention}, {"gru lstm simple_rnn", Recurrent}};
 
 }  // namespace sluice::onnx
