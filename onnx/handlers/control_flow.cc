@@ -7,10 +7,6 @@
 namespace sluice::onnx {
 namespace {
 
-int64_t OutputCount(const Node& node) {
-  return static_cast<int64_t>(node.output_count());
-}
-
 void CheckOutputCount(const char* what, size_t got, size_t expected) {
   SLUICE_ENFORCE(got == expected, ErrorCode::kInvalidArgument,
                  "onnx.subgraph_outputs", "its {} has {} outputs; expected {}",
@@ -115,9 +111,10 @@ void Scan(Node& node) {
                  node.input_count());
   CheckOutputCount("body", body.output().size(),
                    static_cast<size_t>(node.output_count()));
-  CheckOutputCount("node",
-                   static_cast<size_t>(std::max(OutputCount(node), carried)),
-                   static_cast<size_t>(node.output_count()));
+  CheckOutputCount(
+      "node",
+      static_cast<size_t>(std::max<int64_t>(node.output_count(), carried)),
+      static_cast<size_t>(node.output_count()));
   std::vector<ValueType> types;
   Names first;
   Names whole;
