@@ -248,7 +248,7 @@ class Program(_core.Program):
 
     random_seed: int = 0
     _purpose: str = "forward"  # of ops that are appended
-    # Gets what append_op gets, and calls _append_as_given.
+    # Gets what append_op gets, in place of _append_as_given, which it calls.
     _appender: Callable[..., dict[str, Any]] | None = None
 
     def __init__(self) -> None:
@@ -363,7 +363,6 @@ class Program(_core.Program):
     def _append_as_given(
         self, type: str, inputs: Any, outputs: Any, attrs: Any, hint: str
     ) -> dict[str, Any]:
-        """:meth:`append_op` without an appender."""
         values = dict(by_name(type, "attrs", attrs))
         if self.random_seed and values.get("seed") == 0:
             values["seed"] = self.random_seed
@@ -386,17 +385,13 @@ class Program(_core.Program):
     def _names(
         self, op: str, kind: str, arguments: Arguments | None
     ) -> list[tuple[str, list[str]]]:
-        result = []
+        named = []
         for argument, value in by_name(op, kind, arguments).items():
-            if value is None:
-                continue
-            many = isinstance(value, (list, tuple))
-            names = [
-                self._name(f"{op}: argument {argument}", v)
-                for v in (value if many else [value])
-            ]
-            result.append((argument, names))
-        return result
+            several = value if isinstance(value, (list, tuple)) else [value]
+            what = f"{op}: argument {argument}"
+            if value is not None:
+                named.append((argument, [self._name(what, v) for v in several]))
+        return named
 
     def _name(self, what: str, value: Any) -> str:
         if isinstance(value, str):
