@@ -292,7 +292,9 @@ ArgVars Node::AllInputs() const {
 
 std::string Node::Slice(std::string x, int64_t begin, int64_t end, Ints axes) {
   return Unary("slice", std::move(x),
-               {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", axes}});
+               {{"starts", Ints{begin}},
+                {"ends", Ints{end}},
+                {"axes", std::move(axes)}});
 }
 
 std::string Node::Gather(const Operands& operands, int64_t axis) {
