@@ -1,26 +1,13 @@
-#include <string>
 #include <vector>
 
-#include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/run/executor.h"
-#include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/distance/manhattan_distance_functor.h"
 
 namespace sluice {
 namespace {
-
-using testing::ExpectError;
-
-Tensor Distance(const Tensor& x,
-                const Tensor& y,
-                const std::string& variant = "blocked") {
-  return RunOp("manhattan_distance", {{"X", x}, {"Y", y}}, {},
-               {.hint = "require variant=" + variant})
-      .at("Out");
-}
 
 TEST(ManhattanDistance, BlockedIsTheDefault) {
   Program program;
@@ -38,15 +25,6 @@ TEST(ManhattanDistance, BlockedIsTheDefault) {
   Executor executor;
   const auto plan = executor.Prepare(program, feeds, {"out"});
   EXPECT_EQ(plan->decisions()[0].kernel->variant, "blocked");
-}
-
-TEST(ManhattanDistance, RefusesWidthsThatDiffer) {
-  const auto x = Tensor::FromVector<float>({1, 3}, {1, 2, 3});
-  const auto y = Tensor::FromVector<float>({1, 2}, {1, 2});
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"manhattan_distance", "X", "[1, 3]", "Y", "[1, 2]", "3 and 2"},
-              [&] { Distance(x, y); });
-  EXPECT_EQ(Distance(x, x).ToVector<float>(), std::vector<float>{0});
 }
 
 TEST(ManhattanDistance, FunctorComputesByItself) {

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -14,7 +13,6 @@ namespace sluice {
 namespace {
 
 using testing::ExpectError;
-using testing::InferOpShapes;
 using Doubles = std::vector<double>;
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
 
@@ -75,18 +73,6 @@ TEST(DiscriminativeLoss, RefusesWhatCannotBe) {
   ExpectError(ErrorCode::kOutOfRange, "embedding_mask.start_past_end",
               {"discriminative_loss_grad: ", "[2, 1)"}, [&] {
                 RowGrad({1, 2, 3}, {2, 1}, {});
-              });
-  const auto infer = [](const DDim& embedding, const DDim& mask) {
-    InferOpShapes("discriminative_loss",
-                  {{"Embedding", embedding}, {"Mask", mask}});
-  };
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.rank",
-              {"Embedding", "rank 4"}, [&] {
-                infer({2, 3}, {2, 1, 3, 2});
-              });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"dim 1", "dim 2", "3 and 4"}, [&] {
-                infer({2, 3, 5, 1}, {2, 1, 4, 2});
               });
 }
 
