@@ -39,15 +39,6 @@ std::vector<int64_t> IndicesOf(const std::vector<T>& row,
 
 using Indices = std::vector<int64_t>;
 
-TEST(TopKTest, TakesEqualElementsByLowerIndex) {
-  const std::vector<int32_t> row = {2, 5, 1, 5, 1, 2};
-  EXPECT_EQ(IndicesOf(row, 1, true), Indices({1}));
-  EXPECT_EQ(IndicesOf(row, 1, false), Indices({2}));
-  EXPECT_EQ(IndicesOf(row, 3, true), Indices({1, 3, 0}));
-  EXPECT_EQ(IndicesOf(row, 5, false), Indices({2, 4, 0, 5, 1}));
-  EXPECT_EQ(IndicesOf(row, 6, true), Indices({1, 3, 0, 5, 2, 4}));
-}
-
 TEST(TopKTest, CountsNaNAsLargerThanInfinity) {
   const std::vector<float> row = {1, kInfinity, kQuietNaN, -kInfinity,
                                   -kQuietNaN};
@@ -119,25 +110,6 @@ TEST(TopKTest, AgreesWithAStableSort) {
       [](float x) { return std::bit_cast<float16>(Eigen::half(x)); });
   ExpectAgreesWithSort<bfloat16>(
       [](float x) { return std::bit_cast<bfloat16>(Eigen::bfloat16(x)); });
-}
-
-TEST(TopKTest, FillsEveryRowOfMany) {
-  constexpr int64_t kRows = 700;
-  constexpr int64_t kColumns = 101;
-  std::vector<float> x(kRows * kColumns);
-  for (size_t i = 0; i < x.size(); ++i) {
-    x[i] = static_cast<float>(i * 7919 % 1009);
-  }
-  auto out = RunOp("top_k", {{"X", Tensor::FromVector({kRows, kColumns}, x)}},
-                   {{"largest", false}});
-  const auto values = out["Out"].ToVector<float>();
-  const auto indices = out["Indices"].ToVector<int64_t>();
-  for (int64_t row = 0; row < kRows; ++row) {
-    const auto first = x.begin() + row * kColumns;
-    const auto best = std::min_element(first, first + kColumns);
-    EXPECT_EQ(indices[row], best - first);
-    EXPECT_EQ(values[row], *best);
-  }
 }
 
 }  // namespace

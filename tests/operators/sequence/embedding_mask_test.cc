@@ -75,18 +75,6 @@ TEST(EmbeddingMaskTest, MatchesPlainForManySizes) {
   ExpectLikePlain<float, int32_t>({1, 2, 2000, 300, 20}, 2000);
 }
 
-TEST(EmbeddingMaskTest, PlainFollowsTheFormula) {
-  // Two rows of three pixels with one feature; the mask covers 1, 2 and 4.
-  const std::vector<double> embedding = {1, 2, 3, 4, 5, 6};
-  const std::vector<int32_t> mask = {0, 2, 0, 1};
-  double mean = 0;
-  int64_t count = 0;
-  AverageEmbeddingMaskPlain(embedding.data(), mask.data(), {1, 2, 3, 1, 1},
-                            &mean, &count);
-  EXPECT_EQ(count, 3);
-  EXPECT_DOUBLE_EQ(mean, 7.0 / 3);
-}
-
 TEST(EmbeddingMaskTest, AnEmptyMaskGivesZeros) {
   Case<float, int32_t> c({1, 3, 20, 5, 2}, 20);
   for (int i = 0; i < 3; ++i) {
@@ -110,13 +98,6 @@ TEST(EmbeddingMaskTest, WithoutRowsEveryMaskIsEmpty) {
     }
     EXPECT_EQ(c.mean.back(), -7);
   }
-}
-
-TEST(EmbeddingMaskTest, WithoutFeaturesPixelsAreCounted) {
-  Case<float, int32_t> c({1, 1, 9, 0, 1}, 0);
-  c.mask = {2, 7};
-  c.Run();
-  EXPECT_EQ(c.count[0], 5);
 }
 
 TEST(EmbeddingMaskTest, WithoutMasksNothingIsWritten) {
