@@ -1,15 +1,56 @@
-#include "tests/operators/binary/binary_case.h"
-
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "tests/operators/binary/binary_domain.h"
+#include "tests/operators/harness/op_case.h"
 
+#include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::testing {
 
 namespace {
+
+// The shape that both are broadcast to; `axis` is the first dim of Y in X, or
+// -1, with which the last dims are aligned.
+DDim CommonDims(const DDim& x, const DDim& y, int64_t axis) {
+  const int rank = std::max(x.rank(), y.rank());
+  const int x_axis = rank - x.rank();
+  const int y_axis = axis < 0 ? rank - y.rank() : static_cast<int>(axis);
+  DDim dims(std::vector<int64_t>(rank, 1));
+  for (int i = 0; i < x.rank(); ++i) {
+    dims[x_axis + i] = x[i];
+  }
+  for (int i = 0; i < y.rank(); ++i) {
+    if (dims[y_axis + i] == 1) dims[y_axis + i] = y[i];
+  }
+  return dims;
+}
+
+// Calls visit(offset in X, in Y, in the common shape), which it returns, for
+// each element of the latter.
+template <typename Visit>
+DDim ForEachPair(const DDim& x, const DDim& y, int64_t axis, Visit visit) {
+  const DDim dims = CommonDims(x, y, axis);
+  const int x_axis = dims.rank() - x.rank();
+  const int y_axis = axis < 0 ? dims.rank() - y.rank() : static_cast<int>(axis);
+  const Array out(dims);
+  const auto offset = [](const DDim& own, int first,
+                         const std::vector<int64_t>& index) {
+    int64_t at = 0;
+    for (int i = 0; i < own.rank(); ++i) {
+      at = at * own[i] + (own[i] == 1 ? 0 : index[first + i]);
+    }
+    return static_cast<size_t>(at);
+  };
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const auto index = out.IndexOf(static_cast<int64_t>(i));
+    visit(offset(x, x_axis, index), offset(y, y_axis, index), i);
+  }
+  return dims;
+}
 
 Tensor Operand(ExampleMaker& make, const DDim& dims, BinaryDomain domain) {
   Array values = ToArray(make.Values(dims));
@@ -66,17 +107,18 @@ std::vector<OpExample> GradExamples(const BinaryInfo& info,
                                     ExampleMaker& make) {
   std::vector<OpExample> examples = Examples(info, make);
   for (OpExample& example : examples) {
-    OpDesc desc;
-    desc.attributes = example.attributes;
-    const Array out = Reference(info,
-                                {{"X", ToArray(example.inputs[0].second)},
-                                 {"Y", ToArray(example.inputs[1].second)}},
-                                desc)
-                          .at("Out");
+    const Tensor x = example.inputs[0].second;
+    const Tensor y = example.inputs[1].second;
+    OpDesc op;
+    op.attributes = example.attributes;
     if (info.gradient_reads.out) {
+      const Array out =
+          Reference(info, {{"X", ToArray(x)}, {"Y", ToArray(y)}}, op).at("Out");
       example.inputs.emplace_back("Out", ToTensor(out, make.dtype()));
     }
-    example.inputs.emplace_back("Out@GRAD", make.Values(out.dims));
+    const DDim dims =
+        CommonDims(x.dims(), y.dims(), GetAttr<int64_t>(op, "axis"));
+    example.inputs.emplace_back("Out@GRAD", make.Values(dims));
   }
   return examples;
 }
@@ -98,8 +140,6 @@ Arrays GradReference(const BinaryInfo& info,
               });
   return {{"X@GRAD", x_grad}, {"Y@GRAD", y_grad}};
 }
-
-}  // namespace
 
 OpCase BinaryCase(const BinaryInfo& info) {
   OpCase op_case;
@@ -124,8 +164,6 @@ OpCase BinaryGradCase(const BinaryInfo& info) {
   op_case.slack = info.gradient_slack;
   return op_case;
 }
-
-namespace {
 
 [[maybe_unused]] const bool binary_cases = [] {
   for (const BinaryRow& row : BinaryRows()) {

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 
 #include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/kernel_choice.h"
 #include "tests/testing/child_process.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +53,12 @@ TEST(HarnessNotices, OtherBitsOfTheSameNumber) {
 
 TEST(HarnessNotices, AReferenceThatReadsOutOfBounds) {
   const Array array({2, 3});
-  EXPECT_NONFATAL_FAILURE(array.Offset({1, 3}), "reads index 3 of [2, 3]");
+  EXPECT_THAT(
+      [&] {
+        array.Offset({1, 3});
+      },
+      ::testing::ThrowsMessage<std::out_of_range>(
+          ::testing::HasSubstr("reads index 3 of [2, 3]")));
   EXPECT_EQ(array.Offset({1, 2}), 5u);
 }
 

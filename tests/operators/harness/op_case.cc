@@ -4,9 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include <gtest/gtest.h>
-
 #include "sluice/framework/values/tensor_values.h"
+#include "sluice/platform/error.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::testing {
@@ -21,13 +20,14 @@ std::map<std::string, OpCase>& MutableOpCases() {
 }  // namespace
 
 size_t Array::Offset(const std::vector<int64_t>& index) const {
-  EXPECT_EQ(static_cast<int>(index.size()), dims.rank());
   int64_t offset = 0;
   for (int axis = 0; axis < dims.rank(); ++axis) {
-    EXPECT_TRUE(index[axis] >= 0 && index[axis] < dims[axis])
-        << "the reference reads index " << index[axis] << " of "
-        << ToString(dims);
-    offset = offset * dims[axis] + index[axis];
+    const int64_t at = index.at(axis);
+    if (at < 0 || at >= dims[axis]) {
+      throw std::out_of_range(
+          Format("the reference reads index {} of {}", at, dims));
+    }
+    offset = offset * dims[axis] + at;
   }
   return static_cast<size_t>(offset);
 }

@@ -1,6 +1,10 @@
-#include "tests/operators/unary/unary_case.h"
+#include <string>
+#include <vector>
 
+#include "tests/operators/harness/op_case.h"
 #include "tests/operators/unary/domain.h"
+
+#include "sluice/operators/math/unary/unary_row.h"
 
 namespace sluice::testing {
 
@@ -19,6 +23,21 @@ UnaryParams ParamsOf(const UnaryInfo& info, const OpDesc& op) {
 
 const char* GradientInput(const UnaryInfo& info) {
   return info.gradient_reads == GradientReads::kX ? "X" : "Out";
+}
+
+// The attributes of a row's examples: the defaults, and others if it has any.
+std::vector<AttributeMap> UnaryAttributes(const UnaryInfo& info) {
+  AttributeMap others;
+  for (const auto& attr : info.attributes) {
+    if (attr.name == nullptr) continue;
+    if (attr.is_bool) {
+      others.emplace(attr.name, attr.default_value == 0);
+    } else {
+      others.emplace(attr.name, attr.default_value + 0.25);
+    }
+  }
+  if (others.empty()) return {{}};
+  return {{}, others};
 }
 
 std::vector<OpExample> UnaryExamples(const UnaryInfo& info,
@@ -66,22 +85,6 @@ std::vector<OpExample> UnaryExamples(const UnaryInfo& info,
   return examples;
 }
 
-}  // namespace
-
-std::vector<AttributeMap> UnaryAttributes(const UnaryInfo& info) {
-  AttributeMap others;
-  for (const auto& attr : info.attributes) {
-    if (attr.name == nullptr) continue;
-    if (attr.is_bool) {
-      others.emplace(attr.name, attr.default_value == 0);
-    } else {
-      others.emplace(attr.name, attr.default_value + 0.25);
-    }
-  }
-  if (others.empty()) return {{}};
-  return {{}, others};
-}
-
 OpCase UnaryCase(const UnaryInfo& info) {
   OpCase op_case;
   op_case.examples = [&info](ExampleMaker& make) {
@@ -114,8 +117,6 @@ OpCase UnaryGradCase(const UnaryInfo& info) {
   };
   return op_case;
 }
-
-namespace {
 
 [[maybe_unused]] const bool unary_cases = [] {
   for (const UnaryRow& row : UnaryRows()) {
