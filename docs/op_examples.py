@@ -1,28 +1,26 @@
 """Examples of calls in Python, made from the shapes that an op's kernels are
-tested with (operators/examples.jsonl). Only one that runs is shown."""
+tested with. Only one that runs is shown."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import sluice
+from sluice import _lab
 from sluice.layers import generate, ops
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "operators/examples.jsonl"
 Example = dict[str, Any]
 
 
 def read() -> dict[str, list[Example]]:
     """The examples of each op; those that are short to write come first."""
     found: dict[str, list[Example]] = {}
-    for line in EXAMPLES.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            one = json.loads(line)
-            found.setdefault(one["op"], []).append(one)
+    for line in _lab._builtin_examples():
+        one = json.loads(line)
+        found.setdefault(one["op"], []).append(one)
     for examples in found.values():
         examples.sort(key=_rank)
     return found

@@ -1,14 +1,13 @@
 """Every op, exported to ONNX and imported again, on the harness's examples."""
 
 import json
-import pathlib
 
 import ml_dtypes  # noqa: F401  numpy knows its dtypes by name then
 import numpy as np
 import pytest
 
 import sluice as sl
-from sluice import _core
+from sluice import _core, _lab
 
 onnx = pytest.importorskip("onnx")
 from onnx import shape_inference  # noqa: E402
@@ -16,7 +15,6 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 from onnx_reference import by_onnxruntime, saved  # noqa: E402
 from torch_cases.case import SCHEDULES  # noqa: E402
 
-EXAMPLES = pathlib.Path(__file__).parents[2] / "operators" / "examples.jsonl"
 HALVES = ("float16", "bfloat16")
 FLOATS = ("float32", "float64", *HALVES)
 # Dtypes that most ONNX operators accept; test_dtypes.py covers the others.
@@ -111,9 +109,7 @@ REFERENCE_LACKS = {
 
 def examples():
     by_op = {}
-    for line in EXAMPLES.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("{"):
-            continue
+    for line in _lab._builtin_examples():
         example = json.loads(line)
         small = sum(np.prod(x[2]) for x in example["inputs"]) <= 4096
         if small and "_grad" not in example["op"]:

@@ -37,7 +37,6 @@ WITHOUT_SUFFIX = ("dev", "run", "sluice-lab")
 DATA = (".json", ".jsonl", ".pyi", ".toml", ".txt")
 RECORDED = (
     "benchmarks/results/",
-    "operators/examples.jsonl",
     "fluid/sluice/fluid/names_of_fluid.txt",
     "records/",
     "tests/fluid/",

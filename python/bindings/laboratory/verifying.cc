@@ -6,6 +6,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/laboratory/gradient_check.h"
 #include "sluice/laboratory/kernel_check.h"
+#include "sluice/laboratory/op_example.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
@@ -99,6 +100,16 @@ void BindVerifying(nb::module_& m) {
       ops.insert(example.op);
     }
     return std::vector<std::string>(ops.begin(), ops.end());
+  });
+  // Those of Sluice's own ops, a line of JSON each.
+  m.def("_builtin_examples", [] {
+    std::vector<std::string> lines;
+    for (const std::string& op : OpsWithExamples()) {
+      for (const OpExample& example : BuiltinExamples(op)) {
+        lines.push_back(ExampleToJson(example));
+      }
+    }
+    return lines;
   });
   m.def("_check_kernel", &Check);
   m.def("_check_gradient", &CheckGradient);

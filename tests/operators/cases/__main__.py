@@ -23,6 +23,7 @@ import numpy as np  # noqa: E402
 
 from cases.case import CASES, Maker, compute, tensors  # noqa: E402
 
+FLOATS = "float16", "bfloat16", "float32", "float64"
 FOLDER = pathlib.Path(__file__).resolve().parent
 for path in sorted(FOLDER.glob("*.py")):
     if not path.stem.startswith("__"):
@@ -30,7 +31,8 @@ for path in sorted(FOLDER.glob("*.py")):
 
 
 def examples(question):
-    """Descriptions as of laboratory/op_example.h, without ranges, and arrays."""
+    """Descriptions as of laboratory/op_example.h, and arrays; if it asks for
+    ranges, these in place of the arrays."""
     op = question["op"]
     lines, arrays = [], []
     for example in CASES[op].examples(Maker(question["dtype"], question)):
@@ -50,7 +52,33 @@ def examples(question):
         }
         lines.append(line)
         arrays += [tensor.values for _, tensor in inputs]
+    if question["ranges"]:
+        _set_ranges(question, lines, arrays)
+        arrays = []
     return {"examples": lines}, arrays
+
+
+def _set_ranges(question, lines, arrays):
+    """Writes the range of its numbers into each input of the descriptions.
+
+    Floats have the range over all examples of the argument, because tensors of
+    one element or none do not show it; others, such as indices, their own."""
+    whole = {}
+    inputs = [
+        (described, question["dtype"] if described[1] == "T" else described[1])
+        for line in lines
+        for described in line["inputs"]
+    ]
+    for (described, dtype), array in zip(inputs, arrays):
+        finite = array[np.isfinite(array)]
+        own = (float(finite.min()), float(finite.max())) if finite.size else (0, 0)
+        low, high = whole.get((described[0], dtype), own)
+        if array.size:
+            whole[described[0], dtype] = min(low, own[0]), max(high, own[1])
+            described[3:] = own
+    for (described, dtype), array in zip(inputs, arrays):
+        if array.size == 0 or dtype in FLOATS:
+            described[3:] = whole.get((described[0], dtype), (0, 0))
 
 
 def outputs(question):

@@ -128,35 +128,52 @@ class PythonCases {
   std::FILE* from_ = nullptr;
 };
 
-std::vector<OpExample> AskExamples(const std::string& op, DType dtype) {
+// The examples as descriptions, whose dtypes are those of the kernel, with
+// ranges or else with arrays.
+std::vector<sluice::OpExample> Ask(const std::string& op,
+                                   DType dtype,
+                                   std::vector<Array>* arrays) {
   const NumberFormat& format = FormatOf(dtype);
   Json question = {{"op", op},
                    {"dtype", std::string(ToString(dtype))},
                    {"float", format.is_float()},
                    {"signed", format.is_signed},
-                   {"bits", format.bits}};
+                   {"bits", format.bits},
+                   {"ranges", arrays == nullptr}};
   if (format.is_float() && IsStoredNumber(dtype)) {
     for (const float value : StoredValues(dtype)) {
       // JSON has no other numbers.
       question["numbers"].push_back(std::isfinite(value) ? value : 1e9F);
     }
   }
-  std::vector<Array> arrays;
-  const Json answer = PythonCases::Instance().Ask(question, {}, &arrays);
-  std::vector<OpExample> examples;
-  auto array = arrays.begin();
+  const Json answer = PythonCases::Instance().Ask(question, {}, arrays);
+  std::vector<sluice::OpExample> examples;
   for (const Json& line : answer["examples"]) {
-    const auto described =
-        ExampleFromJson(line.dump(), "tests/operators/cases");
-    OpExample& example = examples.emplace_back();
-    example.attributes = described.attributes;
-    for (const std::string& name : described.dtype_attributes) {
+    sluice::OpExample& example = examples.emplace_back(
+        ExampleFromJson(line.dump(), "tests/operators/cases"));
+    for (const std::string& name : example.dtype_attributes) {
       example.attributes[name] = dtype;
     }
+    example.dtype_attributes.clear();
+    for (ExampleInput& input : example.inputs) {
+      if (input.of_kernel) input.dtype = dtype;
+      input.of_kernel = false;
+    }
+  }
+  return examples;
+}
+
+std::vector<OpExample> AskExamples(const std::string& op, DType dtype) {
+  std::vector<Array> arrays;
+  std::vector<OpExample> examples;
+  const auto descriptions = Ask(op, dtype, &arrays);
+  auto array = arrays.begin();
+  for (const sluice::OpExample& described : descriptions) {
+    OpExample& example = examples.emplace_back();
+    example.attributes = described.attributes;
     for (const ExampleInput& input : described.inputs) {
-      example.inputs.emplace_back(
-          input.argument,
-          ToTensor(*array++, input.of_kernel ? dtype : input.dtype));
+      example.inputs.emplace_back(input.argument,
+                                  ToTensor(*array++, input.dtype));
     }
   }
   return examples;
@@ -196,6 +213,9 @@ Arrays AskOutputs(const Arrays& inputs, const OpDesc& op, bool alternative) {
     OpCase op_case;
     op_case.examples = [name](ExampleMaker& make) {
       return AskExamples(name, make.dtype());
+    };
+    op_case.descriptions = [name](DType dtype) {
+      return Ask(name, dtype, nullptr);
     };
     op_case.reference = [](const Arrays& inputs, const OpDesc& op) {
       return AskOutputs(inputs, op, false);

@@ -14,6 +14,10 @@
 // kernels: example inputs and expected outputs. Each op has a case, most of
 // them in NumPy (tests/operators/cases); a registered op without one fails the
 // build.
+namespace sluice {
+struct OpExample;  // laboratory/op_example.h
+}  // namespace sluice
+
 namespace sluice::testing {
 
 // A dense array of numbers that any dtype converts to. int64 values stay
@@ -35,7 +39,8 @@ struct Array {
   double operator()(Index... index) const {
     return values[Offset({static_cast<int64_t>(index)...})];
   }
-  // The indices of element `offset` of the row-major order, and the reverse.
+  // The indices of element `offset` of the row-major order, and the reverse,
+  // which raises std::out_of_range.
   std::vector<int64_t> IndexOf(int64_t offset) const;
   size_t Offset(const std::vector<int64_t>& index) const;
 };
@@ -94,6 +99,9 @@ struct OpCase {
       nullptr;
   // Factors of `slack` for variants that round more than others.
   std::map<std::string, double> more_slack = {};
+  // The examples without their tensors but with the ranges of these, if the
+  // case makes that faster; all dtypes are those of this kernel.
+  std::function<std::vector<sluice::OpExample>(DType)> descriptions = nullptr;
 
   double SlackOf(const KernelDef& kernel) const {
     const auto more = more_slack.find(kernel.variant);
@@ -113,9 +121,9 @@ const T& GetAttr(const OpDesc& op, std::string_view name) {
 
 }  // namespace sluice::testing
 
-// REGISTER_OP_CASE(crop, CropExamples, CropReference), in namespace scope of
-// the op's test file. A fourth argument is the slack, a fifth the alternative,
-// a sixth more_slack.
+// REGISTER_OP_CASE(crop, CropExamples, CropReference), in namespace scope of a
+// file *_case.cc, without GoogleTest. A fourth argument is the slack, a fifth
+// the alternative, a sixth more_slack.
 #define REGISTER_OP_CASE(op, ...)                \
   [[maybe_unused]] static const bool op##_case = \
       ::sluice::testing::AddOpCase(#op, {__VA_ARGS__})

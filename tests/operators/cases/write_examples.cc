@@ -1,10 +1,13 @@
 // Writes the examples of all ops' cases as descriptions, with which the library
-// tries users' kernels (laboratory/op_example.h):
+// tries users' kernels (laboratory/op_example.h). CMake runs it
+// (cmake/SluiceExamples.cmake):
 //
-//   sluice_write_examples operators/examples.jsonl
-//   sluice_write_examples --check operators/examples.jsonl
+//   sluice_write_examples examples.jsonl
+//   sluice_write_examples --facts facts.txt
 //
-// With --check the exit status is 1 if the file differs.
+// The second writes what the first reads of the registered ops, in no time: the
+// examples are as they were if it is. A file whose text is the same is left
+// alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,12 +16,9 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <sstream>
+#include <stdexcept>
 
-#include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/op_case.h"
-#include <CLI/CLI.hpp>
-#include <gtest/gtest.h>
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/laboratory/op_example.h"
@@ -76,38 +76,52 @@ double Short(double value) {
   return std::strtod(text, nullptr);
 }
 
-// Dtypes that attributes define may equal the kernel's by chance.
-sluice::OpExample Describe(const std::string& op,
-                           const OpExample& example,
-                           const Ranges& ranges,
-                           DType dtype) {
-  const OpSchema& schema = Registry::Global().Schema(op);
-  sluice::OpExample described;
-  described.op = op;
-  for (const auto& [argument, tensor] : example.inputs) {
-    ExampleInput input{.argument = argument, .dims = tensor.dims()};
-    const std::string& declared = schema.FindInput(argument)->dtype;
-    const bool variable =
-        std::any_of(schema.type_vars().begin(), schema.type_vars().end(),
-                    [&](const auto& var) { return var.name == declared; });
-    input.of_kernel = variable && tensor.dtype() == dtype;
-    if (!input.of_kernel) input.dtype = tensor.dtype();
-    std::tie(input.low, input.high) = ranges.Find(argument, tensor);
-    input.low = Short(input.low);
-    input.high = Short(input.high);
-    described.inputs.push_back(std::move(input));
-  }
-  // If there are inputs, they define the kernel's dtype.
-  const bool follows = example.inputs.empty();
-  for (const auto& [name, value] : example.attributes) {
-    const auto* its = std::get_if<DType>(&value);
-    if (its != nullptr && *its == dtype && follows) {
-      described.dtype_attributes.push_back(name);
-    } else {
-      described.attributes[name] = value;
+// The examples of a case, with the dtypes of this kernel.
+std::vector<sluice::OpExample> DescriptionsOf(const OpCase& op_case,
+                                              DType dtype) {
+  if (op_case.descriptions) return op_case.descriptions(dtype);
+  ExampleMaker make(dtype);
+  const std::vector<OpExample> examples = op_case.examples(make);
+  const Ranges ranges(examples);
+  std::vector<sluice::OpExample> descriptions;
+  for (const OpExample& example : examples) {
+    sluice::OpExample& described = descriptions.emplace_back();
+    described.attributes = example.attributes;
+    for (const auto& [argument, tensor] : example.inputs) {
+      const auto [low, high] = ranges.Find(argument, tensor);
+      described.inputs.push_back(
+          {argument, false, tensor.dtype(), tensor.dims(), low, high});
     }
   }
-  return described;
+  return descriptions;
+}
+
+bool IsVariable(const OpSchema& schema, const std::string& argument) {
+  const std::string& declared = schema.FindInput(argument)->dtype;
+  return std::any_of(schema.type_vars().begin(), schema.type_vars().end(),
+                     [&](const auto& var) { return var.name == declared; });
+}
+
+// Puts the dtype of every kernel in place of this one's, and rounds ranges.
+// Dtypes that attributes define may equal the kernel's by chance.
+void Generalize(const OpSchema& schema,
+                DType dtype,
+                sluice::OpExample* example) {
+  example->op = schema.name();
+  for (ExampleInput& input : example->inputs) {
+    input.of_kernel =
+        input.dtype == dtype && IsVariable(schema, input.argument);
+    input.low = Short(input.low);
+    input.high = Short(input.high);
+  }
+  // If there are inputs, they define the kernel's dtype.
+  if (!example->inputs.empty()) return;
+  std::erase_if(example->attributes, [&](const auto& attribute) {
+    const auto* its = std::get_if<DType>(&attribute.second);
+    if (its == nullptr || *its != dtype) return false;
+    example->dtype_attributes.push_back(attribute.first);
+    return true;
+  });
 }
 
 std::string WithoutRanges(std::vector<sluice::OpExample> examples) {
@@ -137,16 +151,13 @@ std::vector<DType> PlainDTypes(const std::string& op) {
 }
 
 // Dtypes with equal sizes and attributes share their lines.
-std::string LinesOf(const std::string& op, const OpCase& op_case) {
+std::string LinesOf(const OpSchema& schema, const OpCase& op_case) {
   std::vector<std::string> keys;
   std::map<std::string, std::vector<sluice::OpExample>> groups;
-  for (const DType dtype : PlainDTypes(op)) {
-    ExampleMaker make(dtype);
-    const std::vector<OpExample> examples = op_case.examples(make);
-    const Ranges ranges(examples);
-    std::vector<sluice::OpExample> described;
-    for (const OpExample& example : examples) {
-      described.push_back(Describe(op, example, ranges, dtype));
+  for (const DType dtype : PlainDTypes(schema.name())) {
+    auto described = DescriptionsOf(op_case, dtype);
+    for (sluice::OpExample& example : described) {
+      Generalize(schema, dtype, &example);
     }
     // Numbers of other kinds have other ranges.
     const std::string key =
@@ -173,62 +184,52 @@ std::string LinesOf(const std::string& op, const OpCase& op_case) {
   return lines;
 }
 
-std::string AllLines() {
-  std::string lines =
-      "# Written by sluice_write_examples from tests/operators/*_test.cc.\n";
-  for (const auto& [op, op_case] : OpCases()) {
-    if (Registry::Global().FindSchema(op) == nullptr) continue;
-    lines += LinesOf(op, op_case);
+// What LinesOf reads of the op.
+std::string FactsOf(const OpSchema& schema, const OpCase&) {
+  std::string facts = schema.name() + ":";
+  for (const DType dtype : PlainDTypes(schema.name())) {
+    facts += " " + std::string(ToString(dtype));
   }
-  return lines;
+  for (const ArgDef& input : schema.inputs()) {
+    if (IsVariable(schema, input.name)) facts += " " + input.name;
+  }
+  return facts + "\n";
 }
 
-int Check(const std::string& path, const std::string& lines) {
-  std::ifstream file(path);
-  const std::string now{std::istreambuf_iterator<char>(file), {}};
-  if (now == lines) return 0;
-  std::istringstream a(lines), b(now);
-  std::string expected, got;
-  int number = 0;
-  do {
-    ++number;
-    expected.clear();
-    got.clear();
-    std::getline(a, expected);
-    std::getline(b, got);
-  } while (expected == got);
-  std::fprintf(stderr,
-               "%s:%d is not what the ops' cases say; run "
-               "sluice_write_examples %s\nexpected %s\ngot      %s\n",
-               path.c_str(), number, path.c_str(), expected.c_str(),
-               got.c_str());
-  return 1;
+template <typename Write>
+std::string OfAllOps(Write write) {
+  std::string text = "# Written by sluice_write_examples from the cases.\n";
+  for (const auto& [op, op_case] : OpCases()) {
+    const OpSchema* schema = Registry::Global().FindSchema(op);
+    if (schema != nullptr) text += write(*schema, op_case);
+  }
+  return text;
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("Writes the examples of the ops' cases");
-  std::string path;
-  bool check = false;
-  app.add_option("file", path, "operators/examples.jsonl")->required();
-  app.add_flag("--check", check, "Compare, and write nothing");
-  CLI11_PARSE(app, argc, argv);
-  const std::string lines = AllLines();
-  if (check) return Check(path, lines);
+void WriteIfNew(const std::string& path, const std::string& text) {
+  std::ifstream old(path);
+  if (old && std::string{std::istreambuf_iterator<char>(old), {}} == text) {
+    return;
+  }
   std::ofstream file(path);
-  file << lines;
-  return file.flush() ? 0 : 1;
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 }  // namespace
 }  // namespace sluice::testing
 
 int main(int argc, char** argv) {
+  using namespace sluice::testing;  // NOLINT(google-build-using-namespace)
   try {
-    // The cases are in test files, whose tests do not run here.
-    ::testing::InitGoogleTest();
-    return sluice::testing::Main(argc, argv);
+    const bool facts = argc == 3 && std::string(argv[1]) == "--facts";
+    if (argc != 2 && !facts) {
+      throw std::runtime_error("usage: sluice_write_examples [--facts] FILE");
+    }
+    WriteIfNew(argv[argc - 1], facts ? OfAllOps(FactsOf) : OfAllOps(LinesOf));
+    return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    std::fprintf(stderr, "sluice_write_examples: %s\n", error.what());
     return 1;
   }
 }
