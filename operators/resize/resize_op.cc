@@ -283,7 +283,8 @@ std::vector<ResizeAxis> ShortAxesOf(const KernelQuery& query,
 
 // The type in which T is summed, forward.
 template <typename T>
-using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+using Accumulated =
+    std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <typename T>
 class ResizeKernel final : public OpKernel {
@@ -302,7 +303,8 @@ class ResizeKernel final : public OpKernel {
     }
     passes_ = ResizePasses(axes, /*backward=*/false);
     preparation.scratch_bytes =
-        static_cast<size_t>(passes_.scratch_elements()) * sizeof(Sum<T>);
+        static_cast<size_t>(passes_.scratch_elements()) *
+        sizeof(Accumulated<T>);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -311,7 +313,7 @@ class ResizeKernel final : public OpKernel {
     const T* x = context.Input(0).template data<T>();
     if (nearest_) return copy_.Run(x, sizeof(T), out);
     if constexpr (std::is_floating_point_v<T> || kIsHalf<T>) {
-      passes_.Run(x, static_cast<Sum<T>*>(context.scratch()), out);
+      passes_.Run(x, static_cast<Accumulated<T>*>(context.scratch()), out);
     }
   }
 
