@@ -54,7 +54,7 @@ Terms TermsOf(const DDim& x, const DDim& ones) {
 }
 
 // Numbers for which every dtype represents the result.
-double InDomain(const std::string& op, double value, bool integer) {
+double TermInDomain(const std::string& op, double value, bool integer) {
   if (op == "reduce_prod" && integer) return value < 0 ? -1 : 1;
   if (op == "reduce_prod") {
     return 1 + (std::abs(value) < 1 ? value : 1 / value) / 16;
@@ -66,7 +66,7 @@ double InDomain(const std::string& op, double value, bool integer) {
 Tensor Values(const ReductionInfo& info, ExampleMaker& make, const DDim& dims) {
   Array x = ToArray(make.Values(dims));
   for (double& value : x.values) {
-    value = InDomain(info.name, value, !IsFloating(make.dtype()));
+    value = TermInDomain(info.name, value, !IsFloating(make.dtype()));
   }
   return ToTensor(x, make.dtype());
 }
