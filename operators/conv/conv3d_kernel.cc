@@ -19,7 +19,7 @@ struct Conv3dGeometry {
   int64_t out_c = 0;
   int64_t groups = 1;
   VolumeWindows windows;
-  static constexpr bool nhwc = false;
+  bool nhwc = false;  // channels second only
 
   int64_t group_in_c() const { return in_c / groups; }
   int64_t group_out_c() const { return out_c / groups; }

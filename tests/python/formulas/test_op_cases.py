@@ -11,6 +11,7 @@ import pytest
 
 FOLDER = pathlib.Path(__file__).parents[2] / "operators"
 KIND = {"dtype": "float64", "float": True, "signed": True, "bits": 64}
+KIND |= {"ranges": False}
 
 
 def answers(*questions):
@@ -47,6 +48,17 @@ def test_examples_and_outputs_are_answered():
     assert lines[0]["attributes"] == {"upper": True, "k": 0}
     assert len(np.unique(arrays[0])) == 15
     assert names["outputs"] == ["Out"] and out[0].tolist() == [1, 2, 3]
+
+
+def test_ranges_stand_in_place_of_arrays():
+    question = {"op": "trilu"} | KIND
+    (_, arrays), (ranges, none) = answers(
+        (question, []), (question | {"ranges": True}, [])
+    )
+    values = np.concatenate([array.ravel() for array in arrays])
+    assert none == []
+    for line in ranges["examples"]:
+        assert line["inputs"][0][3:] == [values.min(), values.max()]
 
 
 def test_an_error_of_a_case_names_its_file_and_line_and_the_next_is_answered():
