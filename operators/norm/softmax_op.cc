@@ -31,7 +31,7 @@ void SoftmaxGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", out);
 }
 
-void ForwardSchema(OpSchema& op) {
+void SoftmaxArguments(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("X", "T", "Of rank 1 or more.");
   op.Output("Out", "T", "In X's shape.");
@@ -45,7 +45,7 @@ void ForwardSchema(OpSchema& op) {
 
 void SoftmaxSchema(OpSchema& op) {
   op.Doc("Out = exp(X) / the sum of exp(X) over one dimension.");
-  ForwardSchema(op);
+  SoftmaxArguments(op);
   op.Onnx({"Softmax", {}});
 }
 
@@ -53,7 +53,7 @@ void LogSoftmaxSchema(OpSchema& op) {
   op.Doc(
       "The logarithm of softmax: Out = X - the logarithm of the sum of exp(X) "
       "over one dimension, also where softmax itself would be rounded to 0.");
-  ForwardSchema(op);
+  SoftmaxArguments(op);
   op.Onnx({"LogSoftmax", {}}).Torch("torch.log_softmax(X, axis)");
 }
 
