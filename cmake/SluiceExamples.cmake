@@ -82,8 +82,11 @@ function(sluice_add_examples target)
     DEPENDS sluice VERBATIM)
   file(GLOB_RECURSE rows CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/operators/*_rows.inc")
+  list(APPEND rows "${PROJECT_SOURCE_DIR}/laboratory/op_example_json.cc"
+    "${PROJECT_SOURCE_DIR}/tests/operators/cases/write_examples.cc")
   add_custom_command(OUTPUT "${folder}/examples.jsonl"
     COMMAND sluice_write_examples "${folder}/examples.jsonl"
-    DEPENDS "${folder}/example_facts.txt" ${rows} ${SLUICE_CASE_FILES} VERBATIM)
+    DEPENDS "${folder}/example_facts.txt" $<TARGET_OBJECTS:sluice_op_cases>
+      ${rows} ${SLUICE_CASE_FILES} VERBATIM)
   sluice_add_text(${target} BuiltinExampleLines "${folder}/examples.jsonl")
 endfunction()

@@ -66,10 +66,12 @@ void FillWithBias(
 class SliceMethod {
  public:
   void Prepare(KernelPreparation& preparation,
-               Conv2dDirection /*direction*/,
+               Conv2dDirection direction,
                size_t element) {
     g_ = Conv3dGeometryOf(preparation.query);
-    if (g_.n > 0) preparation.scratch_bytes = PatchBytes(g_, element);
+    // Without output channels only the gradient of the input, zeros, is laid.
+    const bool lays = g_.out_c > 0 || direction == Conv2dDirection::kGradInput;
+    if (g_.n > 0 && lays) preparation.scratch_bytes = PatchBytes(g_, element);
   }
   const Conv3dGeometry& geometry() const { return g_; }
 

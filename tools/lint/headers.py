@@ -38,11 +38,12 @@ def main():
     arguments = compile_commands.arguments(__doc__)
     flags, compiled = {}, set()
     for sources, command in compile_commands.units(arguments.build).items():
+        first = sources[:1]
         sources = list(filter(rooms.room_of, sources))
         for path in sources:
             for key in places_of_flags(path):
                 flags.setdefault(key, compile_commands.flags_of(command))
-        compiled.update(map(first_include, sources[:1]))
+        compiled.update(map(first_include, filter(rooms.room_of, first)))
     work = []
     for path in rooms.files(".h", ".cuh"):
         if not rooms.room_of(path) or "native" in path.parts:  # for nvcc only

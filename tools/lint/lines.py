@@ -16,17 +16,17 @@ BUDGET = {
     "memory": 1_026,
     "framework": 27_521,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 62_291,
+    "operators": 62_293,
     "onnx": 12_593,
     "laboratory": 13_866,  # raised for times on emulated devices and budgets
     "python": 30_147,
     "benchmarks": 10_706,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_636,  # raised for circles of Python files, which python pays
+    "tools": 4_637,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_477,
-    "tests": 97_548,
+    "others": 6_480,
+    "tests": 97_572,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

@@ -173,6 +173,8 @@ def expansions(second):
             ([7, 3], [1001, 93]),
         ]:
             yield {"X": make.values(*x), second: make.values(*y)}
+        if second == "Y":  # of which only the shape counts
+            yield {"X": make.values(2, 1), "Y": make.integers("int8", [2, 3], 0, 1)}
 
     return examples
 
@@ -418,23 +420,25 @@ def lookups(make):
         ([4, 0], [3], "int64", -1),
         ([0, 3], [0, 2], "int64", -1),
         ([101, 65], [37, 41], "int64", 100),
+        ([5, 3], [4, 1], "int64", 2),
     ]:
         yield {
             "W": make.values(*w),
             "Ids": make.integers(dtype, ids, 0, max(w[0], 1) - 1),
             "padding_idx": padding,
+            "drop_last_dim": ids != [4, 1],
         }
 
 
 @moves("lookup_table", lookups, argument="W", slack=16)  # sums of some 15 terms
-def lookup_table(w, ids, padding_idx):
-    if ids.ndim > 1 and ids.shape[-1] == 1:
+def lookup_table(w, ids, padding_idx, drop_last_dim=True):
+    if drop_last_dim and ids.ndim > 1 and ids.shape[-1] == 1:
         ids = ids[..., 0]
     return w[ids] * (ids != padding_idx)[..., None]
 
 
 @case("lookup_table_grad_rows", with_grads(lookups, lookup_table))
-def lookup_table_grad_rows(w, ids, out_grad, padding_idx):
+def lookup_table_grad_rows(w, ids, out_grad, padding_idx, drop_last_dim=True):
     ids = ids.ravel()
     return {
         "W@GRAD": out_grad.reshape(ids.size, w.shape[1]),

@@ -99,7 +99,8 @@ class PythonCases {
     posix_spawn_file_actions_adddup2(&files, answers[1], STDOUT_FILENO);
     auto [python, folder] = PythonAndFolder();
     command_ = python + " " + folder;
-    char* const arguments[] = {python.data(), folder.data(), nullptr};
+    char no_cache[] = "-B";  // in the folder of the sources
+    char* const arguments[] = {python.data(), no_cache, folder.data(), nullptr};
     pid_t process = 0;
     const int error = posix_spawnp(&process, arguments[0], &files, nullptr,
                                    arguments, environ);

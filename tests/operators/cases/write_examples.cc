@@ -206,11 +206,12 @@ std::string OfAllOps(Write write) {
   return text;
 }
 
-void WriteIfNew(const std::string& path, const std::string& text) {
-  std::ifstream old(path);
-  if (old && std::string{std::istreambuf_iterator<char>(old), {}} == text) {
-    return;
-  }
+bool Has(const std::string& path, const std::string& text) {
+  std::ifstream file(path);
+  return file && std::string{std::istreambuf_iterator<char>(file), {}} == text;
+}
+
+void Write(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
@@ -226,7 +227,10 @@ int main(int argc, char** argv) {
     if (argc != 2 && !facts) {
       throw std::runtime_error("usage: sluice_write_examples [--facts] FILE");
     }
-    WriteIfNew(argv[argc - 1], facts ? OfAllOps(FactsOf) : OfAllOps(LinesOf));
+    const std::string path = argv[argc - 1];
+    const std::string text = facts ? OfAllOps(FactsOf) : OfAllOps(LinesOf);
+    // Facts that are as they were leave what depends on them up to date.
+    if (!facts || !Has(path, text)) Write(path, text);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sluice_write_examples: %s\n", error.what());

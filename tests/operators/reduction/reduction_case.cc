@@ -84,7 +84,8 @@ std::vector<OpExample> Examples(const ReductionInfo& info, ExampleMaker& make) {
           one({0, 3}, {0}),       one({0, 3}, {1}),
           one({2, 0}, {1}, true), one({1031}, {0}),
           one({140003}, {0}),     one({3, 40009}, {1}),
-          one({30011, 5}, {0}),   one({41, 43, 47}, {0, 2})};
+          one({30011, 5}, {0}),   one({41, 43, 47}, {0, 2}),
+          one({3, 5}, {}, true)};
 }
 
 template <typename T>

@@ -149,6 +149,15 @@ def test_instance_norm(exe, rng, places):
     assert shapes() == {"instance_norm_0.w_0": [4], "instance_norm_0.b_0": [4]}
 
 
+def test_norms_add_1e_5_to_the_variance(exe):
+    x = sl.data("x", [None, 1, 2], "float64")
+    norms = [L.batch_norm(x), L.group_norm(x, 1), L.instance_norm(x)]
+    exe.run(sl.default_startup_program())
+    found = exe.run(feed={"x": np.array([[[0, 0.004]]])}, fetch_list=norms)
+    for norm in found:
+        np.testing.assert_allclose(norm.ravel()[1], 0.002 / 1.4e-5**0.5, 1e-10)
+
+
 def test_norms_leave_out_parameters(exe):
     x = sl.data("x", [None, 4, 3])
     L.group_norm(x, 2, param_attr=False, bias_attr=False)

@@ -28,12 +28,14 @@ row(test, "fill_constant", shape=[2], Out=np.float32([0, 0]))
 for test, dtype, value in [
     ("FillConstant.FloatsTakeNaNAndInfinity", "float32", INF),
     ("FillConstant.FloatsTakeNaNAndInfinity", "float64", NAN),
+    ("FillConstant.FractionsAreOfTheDType", "float64", 0.1),
     ("FillConstant.TakesTheEndsOfTheRange", "int64", INT64[0]),
     ("FillConstant.TakesTheEndsOfTheRange", "uint8", 255),
 ]:
     how = {"shape": [1], "dtype": dtype, "value": float(value)}
     row(test, "fill_constant", Out=np.array([value], dtype), **how)
 
+row("Pad.WritesAFraction", "pad", X=[1], pads=[1, 0], value=1.5, Out=[1.5, 1])
 row("Range.IsInt64FromZeroByOne", "range", end=2.0, Out=np.int64([0, 1]))
 test, out = "Range.FloatsAreRoundedOnce", np.float32(np.arange(10) * 0.1)
 how = {"start": 0.0, "end": 0.95, "step": 0.1, "dtype": "float32"}

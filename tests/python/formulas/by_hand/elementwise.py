@@ -237,6 +237,8 @@ x, downgrade = [1, 2], {"dropout_implementation": "downgrade_in_infer"}
 test = "Dropout.ProbabilitiesOf0And1"
 row(test, "dropout", X=x, dropout_prob=0.0, Out=x)
 row(test, "dropout", X=x, dropout_prob=1.0, Out=[0, 0])
+grad = {"Mask": np.uint8([0, 0]), "Out_GRAD": x, "dropout_prob": 1.0}
+row("Dropout.NothingKeptHasNoGradient", "dropout_grad", X_GRAD=[0, 0], **grad)
 test = "Dropout.KeepsAllWhenTesting"
 testing = {"is_test": True, "dropout_prob": 0.25}
 row(test, "dropout", X=x, Out=x, **testing)
