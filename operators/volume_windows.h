@@ -142,9 +142,15 @@ void GatherPatches(const VolumeWindows& windows,
       ForEachLine(windows, row % taps,
                   [&](int64_t to, int64_t from, const WindowReach& reach) {
                     T* const line = patch + to;
+                    const T* const inside = channel + from;
+                    const int64_t count = reach.last - reach.first;
                     std::fill(line, line + reach.first, T{0});
-                    for (int64_t i = reach.first; i < reach.last; ++i) {
-                      line[i] = channel[from + (i - reach.first) * step];
+                    if (step == 1) {
+                      std::copy_n(inside, count, line + reach.first);
+                    } else {
+                      for (int64_t i = 0; i < count; ++i) {
+                        line[reach.first + i] = inside[i * step];
+                      }
                     }
                     std::fill(line + reach.last, line + width, T{0});
                   });
