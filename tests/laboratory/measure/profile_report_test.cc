@@ -120,7 +120,9 @@ TEST(ProfileReport, IsOfAPlan) {
                                                   {{"X", {"x"}}, {"Y", {"x"}}});
   const Feeds feeds = {{"x", sluice::testing::Iota({2, 3})}};
   const auto plan = Executor().Prepare(program, feeds, {sum});
-  const RunProfile profile = RunProfiled(*plan, feeds).profile;
+  RunProfile profile = RunProfiled(*plan, feeds).profile;
+  // A busy machine may make them contradict each other.
+  profile.run.median = profile.ops[0].median;
   const ProfileReport report = MakeProfileReport(*plan, profile);
   EXPECT_THAT(report.title, HasSubstr("; fed x [2, 3]"));
   ASSERT_EQ(report.calls.size(), 1u);
