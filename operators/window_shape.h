@@ -8,7 +8,7 @@
 // over height and width, and over the depth of a volume.
 namespace sluice {
 
-// The words of docs of ops over images, with 2 dimensions, and volumes, with 3.
+// Texts for the docs of ops over images (2 dimensions) and volumes (3).
 struct WindowWords {
   std::string_view unit = "pixel";
   std::string_view units = "Pixels";

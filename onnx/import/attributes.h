@@ -37,7 +37,7 @@ class Attributes {
   // Raises InvalidArgument if it is omitted.
   const GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);
-  // The dtype that an int stands for. Also raises Unimplemented for one that
+  // The dtype with this number in ONNX. Also raises Unimplemented for one that
   // Sluice lacks.
   DType NeededType(std::string_view name);
   // The names of the node's attributes.

@@ -31,7 +31,7 @@ extern const HandlerTable kAttentionHandlers, kContractionHandlers,
     kNormHandlers, kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
     kSequenceHandlers, kSignalHandlers;
 
-// The words of a text, which spaces separate.
+// Splits a text at spaces.
 std::vector<std::string_view> WordsOf(std::string_view text);
 
 // The handler for `type` in opset `version`, or nullptr if there is none or its

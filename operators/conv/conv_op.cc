@@ -242,7 +242,7 @@ std::vector<OpDesc> TransposedGradient(const OpDesc& forward) {
   return grads;
 }
 
-// What the docs of a convolution and a transposed one differ in.
+// Texts of the docs of a convolution or of a transposed one.
 struct ConvDocs {
   const char* filter;    // the first two sizes of Filter
   const char* size;      // that of Output, after the size of Input

@@ -184,7 +184,7 @@ std::string LinesOf(const OpSchema& schema, const OpCase& op_case) {
   return lines;
 }
 
-// What LinesOf reads of the op.
+// The properties of an op on which its lines depend.
 std::string FactsOf(const OpSchema& schema, const OpCase&) {
   std::string facts = schema.name() + ":";
   for (const DType dtype : PlainDTypes(schema.name())) {
