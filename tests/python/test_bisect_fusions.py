@@ -48,10 +48,11 @@ def test_forward_and_backward_are_parts_of_their_own():
     assert result.suspects == 4, str(result)  # two poolings in each direction
 
 
-def test_compare_has_a_row_for_each_of_them(capsys):
+def test_compare_has_a_row_for_each_of_them(capsys, in_peace):
     compare = ["compare", "lenet", "default", NO_FUSION, "--batch", "4", "--budget", "0.1"]
-    assert main(compare) == 0
-    lines = capsys.readouterr().out.splitlines()
+    out = in_peace(lambda: main(compare) or capsys.readouterr().out,
+                   lambda out: "the ops are not listed" not in out)
+    lines = out.splitlines()
     assert max(map(len, lines)) <= 100
     assert sum(" pool2d_" in line for line in lines) == 2
     assert main([*compare, "--all"]) == 0

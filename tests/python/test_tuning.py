@@ -23,16 +23,15 @@ def distances(*sizes):
     return feed, fetches
 
 
-def tune_in_peace(*arguments):
-    """sl.tune, repeated if other programs used the CPUs."""
-    for _ in range(30):
-        result = sl.tune(*arguments, budget=2)
-        if result.left_out == 0:
-            return result
-    pytest.skip("other programs take the CPUs")
+@pytest.fixture
+def tune_in_peace(in_peace):
+    def tune(*arguments):
+        return in_peace(lambda: sl.tune(*arguments, budget=2), lambda tuned: tuned.left_out == 0)
+
+    return tune
 
 
-def test_fused_ops_of_blocks_are_measured_against_their_parts(exe):
+def test_fused_ops_of_blocks_are_measured_against_their_parts(exe, tune_in_peace):
     x = sl.data("x", [None, 16])
     out = sl.layers.cond(
         sl.layers.reduce_sum(x) > 0.0,
@@ -47,7 +46,7 @@ def test_fused_ops_of_blocks_are_measured_against_their_parts(exe):
     assert any(op.startswith("fused_") for op in measured)
 
 
-def test_the_result_tells_kernels_times_and_verdicts(exe):
+def test_the_result_tells_kernels_times_and_verdicts(exe, tune_in_peace):
     feed, fetches = distances(17)
     exe.prepare(feed=feed, fetch_list=fetches)
     result = tune_in_peace(sl.default_main_program(), feed, fetches)
@@ -75,7 +74,7 @@ def test_the_result_tells_kernels_times_and_verdicts(exe):
     assert " measured" in exe.explain(all=True)
 
 
-def test_fused_ops_have_to_win_against_their_parts(exe):
+def test_fused_ops_have_to_win_against_their_parts(exe, tune_in_peace):
     x = sl.data("x", [64, 64])
     y = sl.layers.fc(x, 64, act="relu")
     exe.run(sl.default_startup_program())
@@ -98,7 +97,7 @@ def test_fused_ops_have_to_win_against_their_parts(exe):
             assert len(table["calls"]) == calls
 
 
-def test_what_has_records_is_not_measured_again():
+def test_what_has_records_is_not_measured_again(tune_in_peace):
     feed, fetches = distances(18)
     program = sl.default_main_program()
     tune_in_peace(program, feed, fetches)
