@@ -40,8 +40,8 @@ LINK = re.compile(r'(\]\(|src=")([\w./-]*)(#[\w-]+)?(?=[)"])|(?<!\[)`([\w./-]+\.
 
 def pages() -> list[Path]:
     """What people have written."""
-    guides = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-    return [*guides, *sorted(DOCS.glob("*.md")), *sorted((ROOT / "design").glob("*.md"))]
+    folders = (ROOT, DOCS, ROOT / "design")
+    return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 
 def site_path(page: Path) -> Path:
@@ -72,11 +72,6 @@ class Pages:
             text, path = page.read_text(encoding="utf-8"), site_path(page)
             marked = outside_fences(lambda prose: re.sub("(?m)^(?=## )", "\0", prose), text)
             long = text.count("\n") > MAX_LINES and page not in (README, CONTENTS)
-            if path.stem == "CHANGELOG":  # one long list
-                items = [found.start() for found in re.finditer("(?m)^- ", marked)]
-                for number, at in reversed([*enumerate(items)][40::40]):
-                    title = f"Changes from the {number + 1}st on"
-                    marked = f"{marked[:at]}\0## {title}\n\n{marked[at:]}"
             first, *others = marked.split("\0") if long else [text]
             parts = self.parts[page] = {path: first}
             for part in others:
