@@ -141,6 +141,12 @@ def test_a_figure_of_the_page_was_measured(row):
     assert bool(bold) == (better < 1)
 
 
+def test_readme_tells_the_figures_of_the_page():
+    told = re.search(r"image networks answer ([\d.]+) times as fast", text("README.md"))[1]
+    (shown,) = [ratio for _, _, _, ratio, _, name, _ in ROWS if name == "models/geometric_mean/t2"]
+    assert float(told) == round(float(shown), 1)
+
+
 def test_the_page_of_benchmarks_has_all_its_rows():
     assert len(ROWS) == len(re.findall(r"\| [A-Z] \|$", PAGE, re.M)) >= 20
     assert any(bold for *_, bold, _, _ in ROWS)
