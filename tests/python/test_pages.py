@@ -1,4 +1,4 @@
-"""Runs the examples of README.md and other pages of the root, docs/ and design/.
+"""Runs the examples of README.md, CONTRIBUTING.md, docs/ and design/.
 
 A block of Python that begins with `import` begins a script, which the blocks
 after it go on with, as if a reader pasted them into one session. C++ programs
@@ -17,7 +17,8 @@ import sluice as sl
 from sluice import fluid
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("design/*.md")])
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES += sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("design/*.md")])
 BLOCK = re.compile(r"(?ms)^(`{3,})([^\n`]*)\n(.*?)^\1$")
 
 
