@@ -131,7 +131,8 @@ class FirstError {
 
 int NumThreads() {
   if (in_shard) return 1;
-  return guard_count > 0 ? guard_count : DefaultThreads();
+  const int wanted = guard_count > 0 ? guard_count : DefaultThreads();
+  return wanted > 1 ? std::min(wanted, internal::LoopLimit()) : wanted;
 }
 
 void SetNumThreads(int count) {

@@ -16,7 +16,8 @@ inline constexpr int kMaxThreads = 1024;
 
 // Returns the number of threads of a ParallelFor on this thread: 1 inside a
 // shard, else that of the innermost ThreadCountGuard, else that of
-// SetNumThreads, else the CPUs that the process may use (see AvailableCpus).
+// SetNumThreads, else the CPUs that the process may use (see AvailableCpus);
+// never more than OMP_THREAD_LIMIT, and 1 where libgomp cannot be loaded.
 SLUICE_API int NumThreads();
 
 // Sets the process-wide default; 0 returns to the number of CPUs. Raises

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/parallel_region.h"
+#include "sluice/platform/plugin/kernel_module.h"
 
 // libgomp keeps a pool for every thread that ever opened a region, so many
 // callers would keep many idle threads. They are counted here, and a caller
@@ -18,17 +20,24 @@
 namespace sluice::internal {
 namespace {
 
-// Loads libgomp. Idle threads of libgomp spin for some 5 ms, which is longer
-// than a tick of the scheduler: if another process is busy, a region then takes
-// two ticks, 8 ms, whatever it computes. A libgomp that is loaded here spins
-// for some 20 us, unless the user sets another time. libgomp reads the variable
-// once, when it is loaded.
+// Loads the libgomp of the process, else the system's, else that of Sluice's
+// own package. The latter has a folder of its own: beside libsluice.so the
+// linker would find it before the system's, which may be newer and which
+// libraries that the process loads later may need. Idle threads of libgomp spin
+// for some 5 ms, which is longer than a tick of the scheduler: if another
+// process is busy, a region then takes two ticks, 8 ms, whatever it computes. A
+// libgomp that is loaded here spins for some 20 us, unless the user sets
+// another time. libgomp reads the variable once, when it is loaded.
 void* LoadLibgomp() {
   constexpr const char* kSpin = "GOMP_SPINCOUNT";
   const bool said = std::getenv(kSpin) != nullptr ||
                     std::getenv("OMP_WAIT_POLICY") != nullptr;
   if (!said) setenv(kSpin, "1000", 1);
   void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const std::string packed = LibraryFolder() + "/sluice_openmp/libgomp.so.1";
+    library = dlopen(packed.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!said) unsetenv(kSpin);
   return library;
 }
@@ -55,9 +64,11 @@ struct OpenMP {
     Find(library, "omp_pause_resource", &pause_resource);
     Find(library, "omp_set_dynamic", &set_dynamic);
     Find(library, "omp_set_num_threads", &set_num_threads);
+    if (is_there) limit = get_thread_limit();
   }
 
   bool is_there = false;
+  int limit = 1;  // OMP_THREAD_LIMIT, read when libgomp is loaded
   void (*parallel)(void (*body)(void*),
                    void* data,
                    unsigned threads,
@@ -210,8 +221,12 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   CountOwnPool(threads);
 }
 
+int LoopLimit() {
+  return HasThreads() ? kOmp.limit : 1;
+}
+
 int TeamLimit(int wanted) {
-  return kOmp.is_there ? std::min(wanted, kOmp.get_thread_limit()) : 1;
+  return std::min(wanted, kOmp.limit);
 }
 
 int BeginLibraryCall(int threads) {

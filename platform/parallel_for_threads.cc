@@ -2,6 +2,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/platform/parallel_for.h"
 #include "sluice/platform/parallel_region.h"
 
 // A weak reference: this build does not link an OpenMP library, but the
@@ -30,6 +31,10 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
   for (std::thread& other : others) {
     other.join();
   }
+}
+
+int LoopLimit() {
+  return kMaxThreads;
 }
 
 // Libraries that need OpenMP run on the caller alone.

@@ -15,7 +15,11 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work);
 // Sluice's or the user's.
 bool InOpenMPRegion();
 
-// Returns how many of `wanted` threads a region can have.
+// Returns the most threads that RunOnThreads can have: fewer under
+// OMP_THREAD_LIMIT; 1 without libgomp, which the first call logs.
+int LoopLimit();
+
+// Returns how many of `wanted` threads a library's region can have.
 int TeamLimit(int wanted);
 
 // Between these calls, regions that a library opens on this thread have

@@ -71,7 +71,10 @@ void BindBuild(nb::module_& m) {
       "Threads of programs that are prepared from now on; 0 means all CPUs.");
   m.def("counters", &Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");
-  m.def("num_threads", &NumThreads, "The threads of plans from now on.");
+  m.def(
+      "num_threads", &NumThreads,
+      "The threads of plans from now on: set_num_threads, or all CPUs, within "
+      "what OpenMP allows (OMP_THREAD_LIMIT).");
   nb::class_<ThreadCount>(m, "_ThreadCount")
       .def(nb::init<int>())
       .def("__enter__", &ThreadCount::Enter)
