@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
+
+import sluice as sl
 
 TRAIN = 1000  # the other 797 are for tests
 
 
 def load() -> tuple[np.ndarray, np.ndarray]:
     """Images [1797, 1, 8, 8] in [0, 1] and labels int64 [1797, 1]."""
-    folder = Path(__file__).parent / "data"
-    images = np.load(folder / "digits_images.npy").astype(np.float32) / 16
-    labels = np.load(folder / "digits_labels.npy").astype(np.int64)
-    return images.reshape(-1, 1, 8, 8), labels.reshape(-1, 1)
+    return sl.datasets.digits()

@@ -127,7 +127,9 @@ __all__ += ragged.__all__
 # Modules, and names in modules, that are imported on first use. The laboratory
 # is a separate library.
 _ANNEXES = ("fluid",)  # packages of their own
-_MODULES = ("_lab", "fluid", "lab", "metrics", "onnx", "onnxruntime")
+_MODULES = (
+    "_lab", "datasets", "fluid", "lab", "metrics", "onnx", "onnxruntime",
+)
 _MODULES_OF = {
     "DataFeeder": ".reader",
     "compare": ".lab.measuring",
