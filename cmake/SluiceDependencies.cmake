@@ -1,10 +1,44 @@
 # Dependencies of Sluice; ./dev setup installs all. Nothing is downloaded here.
+# All that are missing are one error.
 
 find_package(Threads REQUIRED)
-find_package(Boost 1.74 CONFIG REQUIRED)
-find_package(Eigen3 3.4 CONFIG REQUIRED)
-find_package(fmt 9 CONFIG REQUIRED)
-find_package(hwy 1.0 CONFIG REQUIRED)
+set(missing "")
+set(missing_packages "")
+
+# sluice_need(PACKAGES NAME argument...): find_package(NAME argument...). If that
+# fails, notes NAME, and PACKAGES, a list of those of Debian.
+macro(sluice_need packages name)
+  find_package(${name} ${ARGN} QUIET)
+  if(NOT ${name}_FOUND)
+    string(REGEX MATCH "^[0-9.]+" wanted "${ARGN}")
+    string(JOIN ", " considered ${${name}_CONSIDERED_VERSIONS})
+    string(STRIP "${name} ${wanted}" wanted)
+    if(considered AND NOT considered MATCHES "unknown")
+      string(APPEND wanted " (${considered} does not fit)")
+    endif()
+    list(APPEND missing "${wanted}")
+    list(APPEND missing_packages ${packages})
+  endif()
+endmacro()
+
+set(Boost_USE_STATIC_LIBS ON)
+if(SLUICE_CUDA_MODE STREQUAL "EMULATE")  # its threads are fibers
+  sluice_need("libboost-dev;libboost-context-dev" Boost 1.74 CONFIG
+    COMPONENTS context)
+else()
+  sluice_need(libboost-dev Boost 1.74 CONFIG)
+endif()
+sluice_need(libeigen3-dev Eigen3 3.4 CONFIG)
+sluice_need(libfmt-dev fmt 9 CONFIG)
+sluice_need(libhwy-dev hwy 1.0 CONFIG)
+sluice_need(nlohmann-json3-dev nlohmann_json 3.11 CONFIG)
+sluice_need(libcli11-dev CLI11 2.1 CONFIG)
+sluice_need("protobuf-compiler;libprotobuf-dev" Protobuf)
+if(SKBUILD)  # the Python of pip
+  sluice_need(python3-dev Python 3.10 COMPONENTS Interpreter Development.Module)
+endif()
+sluice_report_missing("${missing}" "${missing_packages}")
+
 # Kernels are compiled for SSE2, SSE4, AVX2 and AVX-512, and for NEON. The other
 # instruction sets have nothing that kernels use, and compiling for each takes
 # the same time again: SSSE3, and AVX-512 with byte products, bfloat16 and
@@ -27,9 +61,6 @@ target_compile_definitions(hwy::hwy INTERFACE
   "HWY_DISABLED_TARGETS=(${disabled_targets})"
   HWY_TARGET_INCLUDE=__BASE_FILE__)
 target_compile_options(hwy::hwy INTERFACE "SHELL:-iquote .")
-find_package(nlohmann_json 3.11 CONFIG REQUIRED)
-find_package(CLI11 2.1 CONFIG REQUIRED)
-find_package(Protobuf REQUIRED)
 
 if(SLUICE_CUDA_MODE STREQUAL "ON")
   set(CMAKE_CUDA_COMPILER "${SLUICE_NVCC}")
