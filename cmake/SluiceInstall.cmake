@@ -28,36 +28,46 @@ install(TARGETS sluice_lab EXPORT sluice-targets
   FILE_SET laboratory
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
+# sluice_install_written_headers(FOLDER argument...)
+# Installs below FOLDER the headers that no target lists: sluice/ops.h, and those
+# of CUDA kernels, or of the emulation. The arguments go to install().
+function(sluice_install_written_headers include)
+  install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
+    DESTINATION "${include}/sluice" ${ARGN})
+  if(SLUICE_CUDA_MODE STREQUAL "OFF")
+    return()
+  endif()
+  set(platform "${PROJECT_SOURCE_DIR}/platform")
+  set(cuda_headers "${platform}/cuda/native/")
+  if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
+    set(cuda_headers "${platform}/cuda_emulation/include/")
+    file(GLOB headers CONFIGURE_DEPENDS "${platform}/cuda_emulation/*.h")
+    install(FILES ${headers}
+      DESTINATION "${include}/sluice/platform/cuda_emulation" ${ARGN})
+  endif()
+  # Kernels of other libraries may include these headers, too.
+  install(DIRECTORY "${cuda_headers}"
+    DESTINATION "${include}/sluice_cuda" ${ARGN})
+  file(GLOB headers CONFIGURE_DEPENDS "${platform}/cuda/*.h")
+  install(FILES ${headers} DESTINATION "${include}/sluice/platform/cuda" ${ARGN})
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/operators"
+    DESTINATION "${include}/sluice" ${ARGN} FILES_MATCHING PATTERN "*.cuh")
+endfunction()
+
 get_property(tools GLOBAL PROPERTY SLUICE_TOOLS)
 install(TARGETS ${tools} EXPORT sluice-targets)
-install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice")
+sluice_install_written_headers("${CMAKE_INSTALL_INCLUDEDIR}")
 get_property(modules GLOBAL PROPERTY SLUICE_MODULES)
 list(REMOVE_ITEM modules sluice_lab)
 if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   set(cuda_targets sluice_cuda_kernels)
-  set(cuda_headers "${PROJECT_SOURCE_DIR}/platform/cuda/native/")
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     list(REMOVE_ITEM modules sluice_cuda_emulation)
     list(APPEND cuda_targets sluice_cuda_emulation)
-    set(cuda_headers "${PROJECT_SOURCE_DIR}/platform/cuda_emulation/include/")
-    file(GLOB headers CONFIGURE_DEPENDS
-      "${PROJECT_SOURCE_DIR}/platform/cuda_emulation/*.h")
-    install(FILES ${headers} DESTINATION
-      "${CMAKE_INSTALL_INCLUDEDIR}/sluice/platform/cuda_emulation")
   endif()
   install(TARGETS ${cuda_targets} EXPORT sluice-targets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  # Kernels of other libraries may include these headers, too.
-  install(DIRECTORY "${cuda_headers}"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice_cuda")
-  file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/platform/cuda/*.h")
-  install(FILES ${headers}
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice/platform/cuda")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/operators"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice"
-    FILES_MATCHING PATTERN "*.cuh")
 endif()
 if(modules)
   install(TARGETS ${modules} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -29,7 +29,7 @@ class Dev(unittest.TestCase):
     def run_dev(self, commands, **variables):
         """Runs bash commands in the folder after the scripts of ./dev."""
         script = "set -euo pipefail\n"
-        for name in ("install", "build", "test", "steps"):
+        for name in ("install", "build", "test", "steps", "package"):
             script += f'. "{ROOT}/tools/dev/{name}.sh"\n'
         environment = {
             **os.environ,
