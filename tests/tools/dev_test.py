@@ -188,6 +188,17 @@ class Dev(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("demo digit: there are train, crf,", done.stderr)
 
+    def test_an_unknown_part_of_a_package_is_refused(self):
+        done = self.run_dev("package bag")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("./dev package bag: expected nothing or", done.stderr)
+
+    def test_a_step_of_a_package_that_fails_shows_its_last_lines(self):
+        done = self.run_dev("package_step compiling sh -c 'echo no onnx.proto; exit 3'; echo on")
+        self.assertEqual((done.returncode, "on\n" in done.stdout), (1, False))
+        self.assertIn("no onnx.proto", done.stderr)
+        self.assertIn("compiling failed; all of it: build/log/package.log", done.stderr)
+
     def test_a_wrong_argument_of_test_is_refused(self):
         done = self.run_dev("run_tests --sanitise")
         self.assertEqual(done.returncode, 2)
