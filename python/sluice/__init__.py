@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from . import (
@@ -162,6 +163,10 @@ elsewhere.PUBLIC |= {
     "sl.layers": layers.__dir__,
     "sl.optimizer": lambda: optimizer.__all__,
     "sl.regularizer": lambda: regularizer.__all__,
-    "sluice.fluid.layers": lambda: import_module("sluice.fluid.layers").__all__,
+    "sluice.fluid.layers": lambda: (
+        import_module(f"{__name__}.fluid.layers").__all__
+        if find_spec(f"{__name__}.fluid")
+        else ()
+    ),
 }
 tracebacks.install()

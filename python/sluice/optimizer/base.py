@@ -120,7 +120,8 @@ class Optimizer(Shown):
         for what, value in list(vars(self).items()):
             if value is None:
                 delattr(self, what)  # the class has it; only others are shown
-        formula = getattr(self, "formula", "fluid")
+        has_formula = "formula" in self.__dataclass_fields__
+        formula = self.formula if has_formula else "fluid"
         if formula not in ("fluid", "pytorch"):
             raise InvalidArgumentError(
                 f'{self.type}: formula must be "fluid" or "pytorch", got '

@@ -32,7 +32,7 @@ print(sl.num_threads(), title.split("cpu, ")[1].split()[0], len(busy))
 def threads(**environment):
     done = subprocess.run(
         [sys.executable, "-c", WORK], env={**os.environ, **environment},
-        capture_output=True, text=True, timeout=120, check=True)
+        capture_output=True, text=True, timeout=300, check=True)
     return done.stdout.split(), done.stderr
 
 
