@@ -193,6 +193,13 @@ class Dev(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("./dev package bag: expected nothing or", done.stderr)
 
+    def test_a_wheel_is_not_made_where_it_would_want_a_newer_glibc(self):
+        self.program("getconf", "echo glibc 2.41")
+        done = self.run_dev("package wheel; echo on")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("here is glibc 2.41", done.stderr)
+        self.assertIn("Debian 12", done.stderr)
+
     def test_a_step_of_a_package_that_fails_shows_its_last_lines(self):
         done = self.run_dev("package_step compiling sh -c 'echo no onnx.proto; exit 3'; echo on")
         self.assertEqual((done.returncode, "on\n" in done.stdout), (1, False))

@@ -40,7 +40,13 @@ package_step() {
 # The source archive, the wheel, which is compiled from the unpacked archive, and
 # the wheel of Fluid.
 package_wheel() {
-  local folder=build/package bin=$PWD/build/packaging/bin requirements
+  local folder=build/package bin=$PWD/build/packaging/bin requirements glibc
+  glibc=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)
+  if [ "$(printf '%s\n' "$glibc" 2.36 | sort -V | tail -1)" != 2.36 ]; then
+    echo "./dev package wheel: here is glibc $glibc, and the wheel would want" \
+      "it of every machine: make it on Debian 12, which has 2.36" >&2
+    exit 1
+  fi
   need "${build_packages[@]}" "${python_packages[@]}"
   mapfile -t requirements < <(/usr/bin/python3 -c 'import tomllib
 with open("pyproject.toml", "rb") as file:
@@ -61,7 +67,8 @@ with open("pyproject.toml", "rb") as file:
   mkdir $folder/source
   tar -xzf $folder/sluice-*.tar.gz -C $folder/source --strip-components=1
   package_step "compiling the wheel, from that archive" \
-    env CMAKE_BUILD_PARALLEL_LEVEL="$jobs" \
+    env -u CC -u CXX -u CFLAGS -u CXXFLAGS -u LDFLAGS -u CMAKE_PREFIX_PATH \
+    CMAKE_BUILD_PARALLEL_LEVEL="$jobs" \
     SKBUILD_CMAKE_DEFINE="$(IFS=';' && echo "${package_options[*]}")" \
     "$bin/python" -m pip wheel --disable-pip-version-check --no-deps \
     --no-build-isolation -w $folder/made $folder/source $folder/source/fluid

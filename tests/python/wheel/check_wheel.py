@@ -101,11 +101,45 @@ def check_headers():
     assert found and all(name.startswith(f"{include}/") for name in found), found
 
 
+# Saves what a network answers into the file that is its argument.
+ANSWER = """
+import sys
+import numpy as np
+import sluice as sl
+images = sl.datasets.digits()[0][:20]
+x = sl.data("x", images.shape)
+hidden = sl.layers.conv2d(x, num_filters=8, filter_size=3, act="relu", param_attr="c")
+y = sl.layers.softmax(sl.layers.fc(hidden, 10, param_attr="w"))
+exe = sl.Executor()
+exe.run(sl.default_startup_program())
+random = np.random.default_rng(1)
+for name in ("c", "w"):
+    shape = np.array(sl.global_scope()[name]).shape
+    sl.global_scope()[name] = random.normal(size=shape).astype("float32")
+np.save(sys.argv[1], *exe.run(feed={"x": images}, fetch_list=[y]))
+"""
+
+
+def check_older_cpus(folder):
+    """The same numbers without AVX2, and on a CPU of 2008."""
+    qemu = shutil.which("qemu-x86_64")
+    if not qemu:
+        return print("no qemu-x86_64 (Debian: qemu-user): older CPUs were not tried")
+    answers = []
+    for cpu in ("of this machine", "max,-avx2", "Nehalem"):
+        file = folder / f"{cpu}.npy"
+        command = [qemu, "-cpu", cpu] if answers else []
+        subprocess.run([*command, sys.executable, "-c", ANSWER, file], check=True, timeout=600)
+        answers.append(np.load(file))
+        np.testing.assert_allclose(answers[-1], answers[0], 1e-4, err_msg=cpu)
+
+
 assert "site-packages" in str(PACKAGE), PACKAGE
 check_file()
 with tempfile.TemporaryDirectory() as temporary:
     check_threads(pathlib.Path(temporary))
     check_onnx(pathlib.Path(temporary))
+    check_older_cpus(pathlib.Path(temporary))
 check_libraries()
 check_lab()
 check_headers()
