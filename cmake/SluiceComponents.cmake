@@ -98,9 +98,6 @@ endfunction()
 # Returns the arguments for target_link_libraries.
 function(sluice_map_components_to_targets out)
   set(targets sluice::sluice)
-  if(TARGET sluice_sdk)  # Sluice's own build must write sluice/ops.h
-    set(targets sluice_sdk)
-  endif()
   foreach(component IN LISTS ARGN)
     sluice_component_problem(problem "${component}")
     if(problem)

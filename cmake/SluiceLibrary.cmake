@@ -9,16 +9,22 @@ if(SLUICE_STATIC)
   set(library_type STATIC)
 endif()
 add_library(sluice ${library_type})
-add_library(sluice::sluice ALIAS sluice)
 set_target_properties(sluice PROPERTIES
   LINKER_LANGUAGE CXX
   VERSION "${PROJECT_VERSION}"
   SOVERSION "${PROJECT_VERSION_MAJOR}")
 target_compile_features(sluice PUBLIC cxx_std_20)
 target_link_libraries(sluice
-  PUBLIC Boost::headers Threads::Threads
+  PUBLIC $<BUILD_INTERFACE:Boost::headers> Threads::Threads
   PRIVATE $<BUILD_INTERFACE:sluice_build_flags>
     protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
+# Installed headers find fmt and Boost in these folders where the machine has
+# none (cmake/InstallForeignHeaders.cmake).
+foreach(folder sluice_fmt sluice_boost)
+  set(folder "$<INSTALL_PREFIX>/${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
+  target_compile_options(sluice INTERFACE
+    "$<INSTALL_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=>-idirafter${folder}>")
+endforeach()
 target_link_options(sluice PRIVATE
   -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL
   -Wl,-Bsymbolic-functions)

@@ -241,6 +241,6 @@ void SluiceInitModule() {
     PREFIX "lib" OUTPUT_NAME "sluice_${name}" LINKER_LANGUAGE CXX
     INSTALL_RPATH "$ORIGIN")
   target_link_libraries(sluice_${name} PRIVATE
-    sluice_build_flags sluice_sanitized sluice::sluice)
+    sluice_build_flags sluice_sanitized sluice)
   set_property(GLOBAL APPEND PROPERTY SLUICE_MODULES "sluice_${name}")
 endfunction()
