@@ -1,17 +1,25 @@
 # The installation: the library, its headers below include/sluice/<room>, the
-# tools, the bundled plug-ins and the package for find_package(sluice).
+# tools, the bundled plug-ins and the package for find_package(sluice). All of it
+# is the component `cpp`; the Python package is `python` and `fluid`.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/sluice")
 
-# A release is installed without its symbol table.
-install(CODE [[
-  if(CMAKE_INSTALL_CONFIG_NAME STREQUAL "Release")
-    set(CMAKE_INSTALL_DO_STRIP TRUE)
-  endif()
-]])
-
 get_property(rooms GLOBAL PROPERTY SLUICE_ROOMS)
+get_property(tools GLOBAL PROPERTY SLUICE_TOOLS)
+get_property(modules GLOBAL PROPERTY SLUICE_MODULES)
+get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
+set(targets sluice sluice_lab ${tools} ${modules} ${plugins})
+if(TARGET sluice_cuda_kernels)
+  list(APPEND targets sluice_cuda_kernels)
+endif()
+list(REMOVE_DUPLICATES targets)
+set(ops_header "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h")
+add_custom_target(sluice_installed)
+add_dependencies(sluice_installed sluice_ops_header ${targets})
+list(TRANSFORM targets REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+sluice_build_before_install(cpp sluice_installed ${files} "${ops_header}")
+
 set(file_sets FILE_SET sluice FILE_SET stamp)
 foreach(room IN LISTS rooms)
   list(APPEND file_sets FILE_SET "${room}")
@@ -32,7 +40,7 @@ install(TARGETS sluice_lab EXPORT sluice-targets
 # Installs below FOLDER the headers that no target lists: sluice/ops.h, and those
 # of CUDA kernels, or of the emulation. The arguments go to install().
 function(sluice_install_written_headers include)
-  install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
+  install(FILES "${ops_header}"
     DESTINATION "${include}/sluice" ${ARGN})
   if(SLUICE_CUDA_MODE STREQUAL "OFF")
     return()
@@ -54,10 +62,8 @@ function(sluice_install_written_headers include)
     DESTINATION "${include}/sluice" ${ARGN} FILES_MATCHING PATTERN "*.cuh")
 endfunction()
 
-get_property(tools GLOBAL PROPERTY SLUICE_TOOLS)
 install(TARGETS ${tools} EXPORT sluice-targets)
 sluice_install_written_headers("${CMAKE_INSTALL_INCLUDEDIR}")
-get_property(modules GLOBAL PROPERTY SLUICE_MODULES)
 list(REMOVE_ITEM modules sluice_lab)
 if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   set(cuda_targets sluice_cuda_kernels)
@@ -72,9 +78,15 @@ endif()
 if(modules)
   install(TARGETS ${modules} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
-get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
 install(TARGETS ${plugins}
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sluice_plugins")
+
+# fmt and Boost, as far as these headers need them.
+install(CODE "
+  set(COMPILER [[${CMAKE_CXX_COMPILER}]])
+  set(FOLDERS [[$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>]])
+  set(INCLUDEDIR [[${CMAKE_INSTALL_INCLUDEDIR}]])")
+install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/InstallForeignHeaders.cmake")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/records/"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice/records"
@@ -101,22 +113,31 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/device_plugin.map"
   DESTINATION "${package_dir}")
 
-# For builds without CMake. The static library needs the libraries that the
-# shared one has already linked.
-file(RELATIVE_PATH pkgconfig_prefix
-  "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+# For builds without CMake. The prefix is found from the file, so that it can be
+# moved; pkg-config knows that a compiler searches /usr itself. The static library
+# needs the libraries that the shared one has already linked.
+set(pkgconfig_prefix /usr)
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  file(RELATIVE_PATH pkgconfig_prefix
+    "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(PREPEND pkgconfig_prefix "\${pcfiledir}/")
+endif()
 set(pkgconfig_libraries "")
 if(SLUICE_STATIC)
   set(pkgconfig_libraries "-lprotobuf-lite -ldl -pthread")
 endif()
-configure_file("${PROJECT_SOURCE_DIR}/cmake/sluice.pc.in"
-  "${PROJECT_BINARY_DIR}/sluice.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/sluice.pc"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name sluice sluice_lab)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in"
+    "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md"
-    "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
+file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/*.md")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" ${pages}
   DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/licenses"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/design"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")

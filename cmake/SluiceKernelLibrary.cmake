@@ -63,6 +63,7 @@ function(_sluice_add_kernel_library name)
   endif()
   add_library(${name} MODULE ${sources} "${init}" "${versions_source}")
   target_link_libraries(${name} PRIVATE sluice::sluice)
+  target_include_directories(${name} SYSTEM BEFORE PRIVATE ${SLUICE_FMT})
   # Without a build type kernels would be some 20 times as slow.
   target_compile_options(${name} PRIVATE
     "$<$<AND:$<CONFIG:>,$<COMPILE_LANGUAGE:CXX>>:-O2;-DNDEBUG>")

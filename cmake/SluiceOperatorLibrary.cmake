@@ -71,6 +71,8 @@ void RegisterOperators_@name@() {
   target_include_directories(${name}_library PRIVATE "${generated}")
   target_link_libraries(${name}_library
     PUBLIC sluice::sluice PRIVATE ${arg_LINK})
+  target_include_directories(${name}_library SYSTEM BEFORE PRIVATE
+    ${SLUICE_FMT})
   sluice_compile_cuda_kernels(${name}_library ${sources})
   set_target_properties(${name}_library PROPERTIES
     OUTPUT_NAME "${name}"

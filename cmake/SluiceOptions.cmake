@@ -85,6 +85,15 @@ set(CMAKE_LINK_DEPENDS_NO_SHARED ON)
 # its plug-ins beside itself in both.
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
+# What is installed without the name of another component.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME cpp)
+# A release is installed without its symbol table.
+install(CODE [[
+  if(CMAKE_INSTALL_CONFIG_NAME STREQUAL "Release")
+    set(CMAKE_INSTALL_DO_STRIP TRUE)
+  endif()
+]] ALL_COMPONENTS)
+
 add_library(sluice_build_flags INTERFACE)
 set(warnings -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
 target_compile_options(sluice_build_flags INTERFACE

@@ -94,6 +94,30 @@ function(sluice_subfolders out)
   set(${out} ${folders} PARENT_SCOPE)
 endfunction()
 
+# sluice_build_before_install(COMPONENT TARGET file...)
+# `cmake --install` builds TARGET first if one of the files, which it makes, is
+# missing, e.g. after a demo. Call it before the rules that install them.
+function(sluice_build_before_install component target)
+  find_program(SLUICE_FLOCK flock)  # ./dev holds this lock while it builds
+  mark_as_advanced(SLUICE_FLOCK)
+  set(lock "")
+  if(SLUICE_FLOCK)
+    set(lock "\"${SLUICE_FLOCK}\" \"${CMAKE_BINARY_DIR}/building\"")
+  endif()
+  install(CODE "
+    set(files [[${ARGN}]])
+    foreach(file IN LISTS files)
+      if(NOT EXISTS \"\${file}\")
+        message(STATUS \"Building ${target}: there is no \${file}\")
+        execute_process(COMMAND ${lock} \"${CMAKE_COMMAND}\"
+          --build \"${CMAKE_BINARY_DIR}\" --target ${target}
+          COMMAND_ERROR_IS_FATAL ANY)
+        break()
+      endif()
+    endforeach()"
+    COMPONENT ${component})
+endfunction()
+
 # sluice_add_bundled_plugin(NAME SOURCES source...)
 # Adds a device plug-in that is built, installed and found with the library.
 function(sluice_add_bundled_plugin name)
