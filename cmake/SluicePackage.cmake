@@ -1,0 +1,46 @@
+# The Debian package of the C++ side, sluice_VERSION_ARCHITECTURE.deb:
+#
+#   cmake --preset package && cmake --build --preset package
+#   cpack --config build/package/CPackConfig.cmake
+#
+# Built on Debian 12 it is for 12 and 13. Kernels of users are accepted on both,
+# as it has the headers of fmt, and oneDNN is in a folder that nothing else reads.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME sluice)
+set(CPACK_PACKAGE_VENDOR "The Sluice authors")
+set(CPACK_PACKAGE_CONTACT "The Sluice authors <sluice@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION "Library, headers and tools for programs in C++20:
+find_package(sluice), or g++ main.cc $(pkg-config --cflags --libs sluice).
+For every operator it explains which kernel computes it, and why.")
+set(CPACK_PACKAGE_DIRECTORY "${CMAKE_BINARY_DIR}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};sluice;cpp;/")
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+# The libraries that its files name, and the one that libsluice opens.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS libgomp1)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12) | c++-compiler")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "pkg-config, cmake (>= 3.25)")
+
+# Debian's name for the page about licences.
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/copyright"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# What was built must not depend on the machine.
+set(expected core cuda eigen lab nccl onednn onnx)
+set(built ${components})
+list(REMOVE_ITEM built python)
+if(NOT built STREQUAL expected OR NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  list(JOIN built ", " built)
+  list(JOIN expected ", " expected)
+  set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_BINARY_DIR}/no_package.cmake")
+  file(CONFIGURE OUTPUT "${CPACK_PROJECT_CONFIG_FILE}" @ONLY CONTENT [=[
+message(FATAL_ERROR "cpack: @CMAKE_BINARY_DIR@ is for @CMAKE_INSTALL_PREFIX@ "
+  "and has @built@. A package is for /usr and has @expected@: build it with "
+  "cmake --preset package && cmake --build --preset package")
+]=])
+endif()
+include(CPack)
