@@ -18,9 +18,9 @@ set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};sluice;cpp;/")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-# The libraries that its files name, and the one that libsluice opens.
+# The libraries that its files name. Packed relocations are no symbol of glibc.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS libgomp1)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36)")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12) | c++-compiler")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "pkg-config, cmake (>= 3.25)")
 
