@@ -21,8 +21,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 # The libraries that its files name. Packed relocations are no symbol of glibc.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36)")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12) | c++-compiler")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "pkg-config, cmake (>= 3.25)")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++ (>= 4:12) | clang, pkg-config")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake (>= 3.25)")
 
 # Debian's name for the page about licences.
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/copyright"
