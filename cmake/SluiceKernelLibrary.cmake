@@ -78,22 +78,15 @@ endfunction()
 
 # sluice_write_library_entry(FILE NAME source...)
 # Writes FILE, the entry of the library NAME of these sources for
-# LoadKernelLibrary: the note about the headers that it was built with, the ops
-# of its kernels, and the function that adds all to a registry. Sets symbols and
+# LoadKernelLibrary: the note about the headers that it was built with, and the
+# function that adds all to a registry. sluice.compile_kernels writes the same
+# (python/sluice/kernel_sources.py). Sets symbols and
 # versions_source in the caller (sluice_registration_calls).
 function(sluice_write_library_entry file name)
   set(sources ${ARGN})
   sluice_registration_calls(${name} ${sources})
   set(symbols ${symbols} PARENT_SCOPE)
   set(versions_source "${versions_source}" PARENT_SCOPE)
-  set(ops "")
-  foreach(symbol IN LISTS symbols)
-    if(symbol MATCHES "^SluiceRegisterKernel_(.+)_[A-Za-z]+Place_")
-      list(APPEND ops "\"${CMAKE_MATCH_1}\", ")
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES ops)
-  string(CONCAT ops ${ops})
   list(FILTER sources INCLUDE REGEX "[.]cu$")
   set(cuda OFF)
   if(sources)
@@ -108,9 +101,6 @@ SLUICE_KERNEL_LIBRARY("@cuda@");
 
 extern "C" {
 @declarations@
-SLUICE_API extern const char* const SluiceKernelLibraryOps[];
-const char* const SluiceKernelLibraryOps[] = {@ops@nullptr};
-
 // Hidden, so that each library calls its own.
 __attribute__((visibility("hidden")))
 void SluiceAddAll(::sluice::Registry&);

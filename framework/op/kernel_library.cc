@@ -72,13 +72,10 @@ bool CheckStamp(const std::string& path) {
   return true;
 }
 
-// The functions and tables that the build adds to every library.
-struct EntryPoints {
-  const char* const* ops = nullptr;  // ops of its kernels; ends with null
-  void (*add)(Registry&) = nullptr;
-};
+// The function that the build adds to every library.
+using AddKernels = void (*)(Registry&);
 
-EntryPoints Open(const std::string& path) {
+AddKernels Open(const std::string& path) {
   void* handle = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
@@ -86,27 +83,12 @@ EntryPoints Open(const std::string& path) {
           "kernel library {} cannot be opened: {}", path,
           reason == nullptr ? "no reason is given" : reason);
   }
-  EntryPoints entry;
-  entry.ops =
-      static_cast<const char* const*>(dlsym(handle, "SluiceKernelLibraryOps"));
-  entry.add = reinterpret_cast<void (*)(Registry&)>(
-      dlsym(handle, "SluiceAddKernelLibrary"));
-  SLUICE_ENFORCE(entry.ops != nullptr && entry.add != nullptr,
-                 ErrorCode::kInvalidArgument, "kernel_library.entry",
-                 "{} is no kernel library: it has no SluiceAddKernelLibrary",
-                 path);
-  return entry;
-}
-
-std::vector<const KernelDef*> KernelsOf(const Registry& registry,
-                                        const EntryPoints& entry) {
-  std::vector<const KernelDef*> kernels;
-  for (const char* const* op = entry.ops; *op != nullptr; ++op) {
-    for (const KernelDef* kernel : registry.Kernels(*op)) {
-      kernels.push_back(kernel);
-    }
-  }
-  return kernels;
+  const auto add =
+      reinterpret_cast<AddKernels>(dlsym(handle, "SluiceAddKernelLibrary"));
+  SLUICE_ENFORCE(
+      add != nullptr, ErrorCode::kInvalidArgument, "kernel_library.entry",
+      "{} is no kernel library: it has no SluiceAddKernelLibrary", path);
+  return add;
 }
 
 // Whether an input or output of the op may have the dtype.
@@ -118,16 +100,98 @@ bool HasDType(const OpSchema& schema, DType dtype) {
 }
 
 bool SameKernel(const KernelDef& a, const KernelDef& b) {
-  return ToString(a) == ToString(b);
+  return a.op == b.op && a.variant == b.variant && a.key == b.key;
 }
 
-// Raises when the kernel cannot be added to `registry`; `staged` has all ops
-// and kernels of its library.
-void CheckKernel(const std::string& path,
-                 const KernelDef& kernel,
-                 const Registry& staged,
-                 const Registry& registry) {
-  if (staged.FindSchema(kernel.op) != nullptr) return;
+bool SameButDType(const KernelDef& a, const KernelDef& b) {
+  return a.op == b.op && a.variant == b.variant && a.key.place == b.key.place &&
+         a.key.library == b.key.library;
+}
+
+// The kernel of that name; nullptr if there is none.
+const KernelDef* Find(const Registry& registry, const KernelDef& kernel) {
+  for (const KernelDef* other : registry.Kernels(kernel.op)) {
+    if (SameKernel(*other, kernel)) return other;
+  }
+  return nullptr;
+}
+
+// What a program knows of an op, one line for each argument and attribute.
+std::vector<std::string> InterfaceOf(const OpSchema& schema) {
+  std::vector<std::string> lines;
+  for (const TypeVarDef& def : schema.type_vars()) {
+    lines.push_back(Format("dtype {} {}:", def.name, def.from_attribute));
+    for (const DType dtype : def.allowed) {
+      lines.back() += Format(" {}", dtype);
+    }
+  }
+  const auto add = [&](const char* what, const ArgDef& def) {
+    const ArgTraits& traits = def.traits;
+    lines.push_back(Format(
+        "{} {} {}{}{}{}{}{} {} {} {} {} {} {}", what, def.name, def.dtype,
+        traits.optional ? " optional" : "", traits.variadic ? " variadic" : "",
+        traits.host ? " host" : "", traits.shape_only ? " shape" : "",
+        traits.keeps_layout ? " layout" : "", def.aliases, def.updates,
+        def.overwrites, def.few_rows, def.sparse_rows, def.attribute));
+  };
+  for (const ArgDef& def : schema.inputs()) {
+    add("input", def);
+  }
+  for (const ArgDef& def : schema.outputs()) {
+    add("output", def);
+  }
+  for (const AttrDef& def : schema.attributes()) {
+    lines.push_back(Format("attribute {} {}{}", def.name, ToString(def.type),
+                           def.default_value ? " optional" : ""));
+  }
+  return lines;
+}
+
+using Loaded = std::deque<KernelLibrary>;
+
+// Whether one of the libraries has a kernel of this name, or such an op.
+bool Has(const Loaded& loaded, const KernelDef& kernel) {
+  return std::ranges::any_of(loaded, [&](const KernelLibrary& library) {
+    return std::ranges::any_of(library.kernels, [&](const KernelDef* other) {
+      return SameKernel(*other, kernel);
+    });
+  });
+}
+
+bool HasOp(const Loaded& loaded, const std::string& op) {
+  return std::ranges::any_of(loaded, [&](const KernelLibrary& library) {
+    const auto& ops = library.operators;
+    return std::ranges::find(ops, op) != ops.end();
+  });
+}
+
+// Raises when the op cannot be added to `registry`, or replaced there if it is
+// one of `replaceable`.
+void CheckOp(const std::string& path,
+             const OpSchema& schema,
+             const Registry& registry,
+             const Loaded& replaceable) {
+  const OpSchema* other = registry.FindSchema(schema.name());
+  if (other == nullptr) return;
+  SLUICE_ENFORCE(HasOp(replaceable, schema.name()), ErrorCode::kInvalidArgument,
+                 "kernel_library.op_taken",
+                 "kernel library {}: there is an operator {} already", path,
+                 schema.name());
+  SLUICE_ENFORCE(
+      InterfaceOf(schema) == InterfaceOf(*other) &&
+          schema.role() == OpRole::kNone,
+      ErrorCode::kFailedPrecondition, "kernel_library.op_changed",
+      "kernel library {}: operator {} is loaded already, and had other "
+      "arguments, attributes or dtypes, with which programs may use it: give "
+      "it another name, or start the process again",
+      path, schema.name());
+}
+
+// Raises when the kernel, of an op of another library, is not one that it can
+// have.
+void CheckForeignOp(const std::string& path,
+                    const KernelDef& kernel,
+                    const Registry& registry) {
   const OpSchema* schema = registry.FindSchema(kernel.op);
   if (schema == nullptr) {
     Raise(ErrorCode::kNotFound, "kernel_library.unknown_op",
@@ -148,23 +212,58 @@ void CheckKernel(const std::string& path,
                  "own, \"plain\" is that of Sluice's kernel (use "
                  "REGISTER_OP_KERNEL)",
                  path, kernel);
-  for (const KernelDef* other : registry.Kernels(kernel.op)) {
-    SLUICE_ENFORCE(!SameKernel(*other, kernel), ErrorCode::kInvalidArgument,
-                   "kernel_library.kernel_taken",
-                   "kernel library {}: there is a kernel {} already; give "
-                   "this one another library or variant name "
-                   "(REGISTER_OP_KERNEL)",
-                   path, kernel);
+}
+
+// Raises when the kernel cannot be added to `registry`, or replaced there if it
+// is one of `replaceable`; `staged` has all ops and kernels of its library.
+void CheckKernel(const std::string& path,
+                 const KernelDef& kernel,
+                 const Registry& staged,
+                 const Registry& registry,
+                 const Loaded& replaceable) {
+  if (staged.FindSchema(kernel.op) == nullptr) {
+    CheckForeignOp(path, kernel, registry);
+  }
+  const KernelDef* other = Find(registry, kernel);
+  SLUICE_ENFORCE(other == nullptr || Has(replaceable, kernel),
+                 ErrorCode::kInvalidArgument, "kernel_library.kernel_taken",
+                 "kernel library {}: there is a kernel {} already; give "
+                 "this one another library or variant name "
+                 "(REGISTER_OP_KERNEL)",
+                 path, kernel);
+}
+
+// Withdraws the kernels of `loaded` that `kernels` have for other dtypes only.
+void WithdrawOthers(const std::vector<const KernelDef*>& kernels,
+                    const Loaded& loaded,
+                    Registry* registry) {
+  for (const KernelDef* kernel : kernels) {
+    for (const KernelDef* other : registry->Kernels(kernel->op)) {
+      const auto is_other = [&](const KernelDef* def) {
+        return SameKernel(*def, *other);
+      };
+      if (!SameButDType(*other, *kernel) || !Has(loaded, *other) ||
+          std::ranges::any_of(kernels, is_other)) {
+        continue;
+      }
+      KernelDef withdrawn = *other;
+      withdrawn.predicate = [](const KernelQuery&) -> std::string {
+        return "it was compiled again without this dtype";
+      };
+      registry->ReplaceKernel(std::move(withdrawn));
+    }
   }
 }
 
-// Adds everything, or raises and adds nothing.
+// Adds everything, or raises and adds nothing. Kernels and ops of `replaceable`
+// are replaced.
 KernelLibrary Register(const std::string& path,
-                       const EntryPoints& entry,
+                       AddKernels add,
+                       const Loaded& replaceable,
                        Registry* registry) {
   Registry staged;
   try {
-    entry.add(staged);
+    add(staged);
   } catch (const Error& error) {
     Raise(error.code(), error.check_id(), "kernel library {}: {}", path,
           error.what());
@@ -172,53 +271,74 @@ KernelLibrary Register(const std::string& path,
   KernelLibrary library;
   library.path = path;
   library.operators = staged.OpNames();
+  bool replaces = false;
   for (const std::string& op : library.operators) {
-    SLUICE_ENFORCE(registry->FindSchema(op) == nullptr,
-                   ErrorCode::kInvalidArgument, "kernel_library.op_taken",
-                   "kernel library {}: there is an operator {} already", path,
-                   op);
+    CheckOp(path, staged.Schema(op), *registry, replaceable);
+    replaces = replaces || registry->FindSchema(op) != nullptr;
   }
-  const auto kernels = KernelsOf(staged, entry);
+  const auto kernels = staged.Kernels();
   for (const KernelDef* kernel : kernels) {
-    CheckKernel(path, *kernel, staged, *registry);
+    CheckKernel(path, *kernel, staged, *registry, replaceable);
+    replaces = replaces || Find(*registry, *kernel) != nullptr;
   }
-  entry.add(*registry);
-  for (const KernelDef* kernel : KernelsOf(*registry, entry)) {
-    const bool ours = std::any_of(
-        kernels.begin(), kernels.end(),
-        [&](const KernelDef* def) { return SameKernel(*def, *kernel); });
-    if (ours) library.kernels.push_back(kernel);
+  if (!replaces) {
+    add(*registry);
+  } else {
+    for (const std::string& op : library.operators) {
+      registry->ReplaceOperator(staged.Schema(op));
+    }
+    for (const KernelDef* kernel : kernels) {
+      registry->ReplaceKernel(*kernel);
+    }
+  }
+  WithdrawOthers(kernels, replaceable, registry);
+  for (const KernelDef* kernel : kernels) {
+    library.kernels.push_back(Find(*registry, *kernel));
   }
   return library;
 }
 
-// The loaded libraries of the process; they are never unloaded.
+// How many kernels of the library were not replaced.
+size_t CurrentKernels(const KernelLibrary& library, const Registry& registry) {
+  return std::ranges::count_if(library.kernels, [&](const KernelDef* kernel) {
+    return Find(registry, *kernel) == kernel;
+  });
+}
+
+// The loaded libraries of the process; they are never unloaded. One that is
+// loaded again, after others have replaced its kernels, is here again.
 struct Libraries {
   std::mutex mutex;
-  std::deque<KernelLibrary> loaded;
+  Loaded loaded;
 
   static Libraries& Instance() {
     static auto* const kLibraries = new Libraries();
     return *kLibraries;
   }
 
-  const KernelLibrary& Load(const std::string& path, Registry* registry) {
+  const KernelLibrary& Load(const std::string& path,
+                            const KernelLibraryOptions& options,
+                            Registry* registry) {
     const std::lock_guard lock(mutex);
     std::error_code missing;
     const fs::path file = fs::canonical(path, missing);
     for (const KernelLibrary& library : loaded) {
-      if (!missing && library.path == file) return library;
+      if (missing || library.path != file) continue;
+      const size_t current = CurrentKernels(library, *registry);
+      const bool is_current = current > 0 && current == library.kernels.size();
+      if (!options.replace || is_current) return library;
     }
     CheckStamp(path);
     return loaded.emplace_back(
-        Register(missing ? path : file.string(), Open(path), registry));
+        Register(missing ? path : file.string(), Open(path),
+                 options.replace ? loaded : Loaded(), registry));
   }
 };
 
 void LoadOrLog(const std::string& path, Registry* registry) {
   try {
     CheckLoadable(path);
-    Libraries::Instance().Load(path, registry);
+    Libraries::Instance().Load(path, {}, registry);
   } catch (const std::exception& error) {
     Log(LogLevel::kError, "SLUICE_KERNEL_PATH: {}", error.what());
   }
@@ -240,14 +360,15 @@ std::vector<std::string> FilesOf(const std::string& entry) {
 
 }  // namespace
 
-const KernelLibrary& LoadKernelLibrary(std::string_view file) {
+const KernelLibrary& LoadKernelLibrary(std::string_view file,
+                                       const KernelLibraryOptions& options) {
   const std::string path(file);
   CheckLoadable(path);
   Registry& registry = Registry::Global();
   // CUDA kernels must be known before others are compared with them; Explain
   // reports a missing module. No lock is held: the module uses the registry.
   if (CheckStamp(path)) LoadModule("cuda");
-  return Libraries::Instance().Load(path, &registry);
+  return Libraries::Instance().Load(path, options, &registry);
 }
 
 bool IsKernelLibrary(const std::string& path) {
@@ -259,13 +380,15 @@ bool IsKernelLibrary(const std::string& path) {
 }
 
 std::vector<const KernelLibrary*> LoadedKernelLibraries() {
-  Registry::Global();  // loads those of SLUICE_KERNEL_PATH
+  const Registry& registry = Registry::Global();  // loads SLUICE_KERNEL_PATH
   Libraries& libraries = Libraries::Instance();
   const std::lock_guard lock(libraries.mutex);
   std::vector<const KernelLibrary*> loaded;
   loaded.reserve(libraries.loaded.size());
   for (const KernelLibrary& library : libraries.loaded) {
-    loaded.push_back(&library);
+    if (library.kernels.empty() || CurrentKernels(library, registry) > 0) {
+      loaded.push_back(&library);
+    }
   }
   return loaded;
 }

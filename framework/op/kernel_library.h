@@ -18,9 +18,17 @@ struct KernelLibrary {
   std::vector<const KernelDef*> kernels;
 };
 
+struct KernelLibraryOptions {
+  // Kernels of libraries that were loaded before are replaced by kernels of the
+  // same name, and withdrawn for dtypes that the new library leaves out. Ops
+  // are replaced, too, if arguments and attributes are the same. Executors
+  // prepare their plans again.
+  bool replace = false;
+};
+
 // Loads the library at `path`; its kernels are candidates in plans that are
-// prepared later. A loaded file is not loaded again. Thread-safe. If it raises,
-// nothing has changed:
+// prepared later. A loaded file is not loaded again, unless it was replaced and
+// shall replace. Thread-safe. If it raises, nothing has changed:
 //   NotFound            no such file, or a library that it needs is missing
 //   DataLoss            a truncated file
 //   InvalidArgument     no kernel library; an op or a kernel of its name is
@@ -29,12 +37,14 @@ struct KernelLibrary {
 //   FailedPrecondition  built against another Sluice
 //   Unimplemented       CUDA kernels, where this Sluice has no such CUDA
 // The build stamp is compared before any of the library's code runs.
-SLUICE_API const KernelLibrary& LoadKernelLibrary(std::string_view path);
+SLUICE_API const KernelLibrary& LoadKernelLibrary(
+    std::string_view path, const KernelLibraryOptions& options = {});
 
 // Whether the file has the note of a kernel library, of any version; false for
 // any other file. The library is not loaded.
 SLUICE_API bool IsKernelLibrary(const std::string& path);
 
+// Without those whose kernels were all replaced.
 SLUICE_API std::vector<const KernelLibrary*> LoadedKernelLibraries();
 
 // Loads the entries of the environment variable SLUICE_KERNEL_PATH, separated

@@ -1,6 +1,7 @@
 #include "sluice/framework/op/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -30,13 +31,15 @@ std::string CostRow(const KernelDef& kernel, const KernelWork& work) {
 // A deque and a map keep addresses valid while entries are added.
 struct Registry::State {
   mutable std::shared_mutex mutex;
-  std::map<std::string, OpSchema, std::less<>> schemas;
+  std::deque<OpSchema> all_schemas;  // with those that were replaced
+  std::map<std::string, const OpSchema*, std::less<>> schemas;
   std::map<OpRole, const OpSchema*> by_role;
   std::deque<KernelDef> kernels;
   std::deque<KernelModule> modules;
   std::map<std::string, std::string, std::less<>> library_versions;
   std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
+  std::atomic<uint64_t> replacements = 0;
 
   // Completes the kernel and stores it at a stable address.
   const KernelDef* Keep(KernelDef kernel) {
@@ -105,11 +108,19 @@ void Registry::AddOperator(std::string_view name,
                  "registry.role_twice",
                  "operator {} serves the role {}, which {} has already", name,
                  role, serving->second->name());
-  const auto [position, added] =
-      state_->schemas.emplace(std::string(name), std::move(schema));
-  SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "registry.operator_twice",
-                 "operator {} is registered already", name);
-  if (role != OpRole::kNone) state_->by_role[role] = &position->second;
+  const OpSchema*& stored = state_->schemas[std::string(name)];
+  SLUICE_ENFORCE(stored == nullptr, ErrorCode::kInvalidArgument,
+                 "registry.operator_twice", "operator {} is registered already",
+                 name);
+  stored = &state_->all_schemas.emplace_back(std::move(schema));
+  if (role != OpRole::kNone) state_->by_role[role] = stored;
+}
+
+void Registry::ReplaceOperator(const OpSchema& schema) {
+  const std::unique_lock lock(state_->mutex);
+  const OpSchema*& stored = state_->schemas[schema.name()];
+  if (stored != nullptr) ++state_->replacements;
+  stored = &state_->all_schemas.emplace_back(schema);
 }
 
 namespace {
@@ -150,6 +161,7 @@ void Registry::ReplaceKernel(KernelDef kernel) {
   const KernelDef* stored = state_->Keep(std::move(kernel));
   if (same_name != same_op.end()) {
     *same_name = stored;
+    ++state_->replacements;
   } else {
     same_op.push_back(stored);
   }
@@ -158,7 +170,7 @@ void Registry::ReplaceKernel(KernelDef kernel) {
 const OpSchema* Registry::FindSchema(std::string_view op) const {
   const std::shared_lock lock(state_->mutex);
   const auto found = state_->schemas.find(op);
-  return found == state_->schemas.end() ? nullptr : &found->second;
+  return found == state_->schemas.end() ? nullptr : found->second;
 }
 
 const OpSchema& Registry::Schema(std::string_view op) const {
@@ -185,6 +197,19 @@ std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
   const auto found = state_->by_op.find(op);
   if (found == state_->by_op.end()) return {};
   return found->second;
+}
+
+std::vector<const KernelDef*> Registry::Kernels() const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<const KernelDef*> kernels;
+  for (const auto& [op, of_op] : state_->by_op) {
+    kernels.insert(kernels.end(), of_op.begin(), of_op.end());
+  }
+  return kernels;
+}
+
+uint64_t Registry::replacements() const {
+  return state_->replacements.load();
 }
 
 void Registry::AddModule(KernelModule module) {

@@ -120,6 +120,9 @@ class SLUICE_API Registry {
   // Replaces the kernel of the same key and variant, for plans that are
   // prepared later; adds the kernel if there is none.
   void ReplaceKernel(KernelDef kernel);
+  // Likewise the operator of the same name. Programs have ops of it, so both
+  // must have the same arguments and attributes, and no role.
+  void ReplaceOperator(const OpSchema& schema);
   void AddModule(KernelModule module);
   // Calls `add`, a function of the REGISTER_ macros. Its kernels get `version`;
   // its operators get `family`, unless their schemas say another one.
@@ -140,6 +143,11 @@ class SLUICE_API Registry {
   const OpSchema& OpFor(OpRole role) const;
   // Returns kernels in order of registration.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
+  // Returns those of all ops, in the order of the ops' names.
+  std::vector<const KernelDef*> Kernels() const;
+  // How many kernels and operators were replaced. Plans that were prepared
+  // before the last of them may have its predecessor.
+  uint64_t replacements() const;
   std::vector<std::string> OpNames() const;
   // Returns passes in the order in which they run.
   std::vector<PassDef> Passes() const;

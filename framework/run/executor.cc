@@ -10,6 +10,7 @@
 #include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/inspect/run_trace.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
@@ -33,6 +34,12 @@ namespace {
 constexpr size_t kKeptPlans = 16;
 constexpr size_t kMaxPlans = 1024;
 constexpr size_t kMaxBytes = size_t{512} << 20;
+
+// Rises when costs have changed, or a kernel was replaced. Both numbers only
+// rise, so that their sum does.
+uint64_t ChoiceGeneration() {
+  return CostGeneration() + Registry::Global().replacements();
+}
 
 bool Matches(const Feeds::value_type& feed, const FeedSpec& spec) {
   return spec.Matches(feed.first, feed.second);
@@ -66,7 +73,7 @@ struct CacheEntry {
   uint64_t version = 0;
   uint64_t hints = 0;
   size_t hash = 0;
-  uint64_t costs = 0;    // CostGeneration()
+  uint64_t choice = 0;   // ChoiceGeneration()
   bool has_run = false;  // this plan, or one that it replaced
   std::shared_ptr<const Plan> plan;
 
@@ -184,11 +191,12 @@ Executor::Executor(PlaceKey place, PlanOptions options) try
 
 Executor::~Executor() = default;
 
-// Drops a plan that was prepared with older costs; has_run is then its flag.
+// Drops a plan that was prepared before ChoiceGeneration() rose; has_run is
+// then its flag.
 std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
                                              const Feeds& feeds,
                                              const Fetches& fetches,
-                                             uint64_t costs,
+                                             uint64_t choice,
                                              bool* has_run) {
   const uint64_t hints = KernelHintState();
   const int threads = NumThreads();
@@ -209,7 +217,7 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
     found = position->second;
     entries.splice(entries.begin(), entries, found);
   }
-  if (found->costs == costs) return found->plan;
+  if (found->choice == choice) return found->plan;
   *has_run = found->has_run;
   cache_->Remove(found);
   return nullptr;
@@ -227,9 +235,9 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                                                   bool handed_on) try {
   CheckPrograms(fetches, program);
   if (program.ragged() && !handed_on) CheckRaggedFeeds(program, feeds);
-  const uint64_t costs = CostGeneration();
+  const uint64_t choice = ChoiceGeneration();
   bool has_run = false;
-  if (auto plan = Lookup(program, feeds, fetches, costs, &has_run)) {
+  if (auto plan = Lookup(program, feeds, fetches, choice, &has_run)) {
     return plan;
   }
   std::vector<std::string> names;
@@ -240,7 +248,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                    program.version(),
                    KernelHintState(),
                    HashOf(program, feeds),
-                   costs,
+                   choice,
                    has_run,
                    PlanBuilder(program, SpecsOf(feeds, handed_on),
                                std::move(names), place_, options_)
@@ -367,7 +375,7 @@ std::vector<Executor::Section> Executor::SectionsOf(
     return std::any_of(cache_->entries.begin(), cache_->entries.end(),
                        [&](const CacheEntry& entry) {
                          return entry.plan.get() == &plan &&
-                                entry.costs != CostGeneration();
+                                entry.choice != ChoiceGeneration();
                        });
   };
   std::vector<Section> sections;
@@ -378,8 +386,8 @@ std::vector<Executor::Section> Executor::SectionsOf(
     own.pointers = one || name.starts_with("program");
     if (plans[0].first == name && options.op < 0 && is_older(*plan)) {
       own.advice = {
-          "kernels were measured after this plan was prepared: the "
-          "next run may choose others"};
+          "kernels were measured or replaced after this plan was prepared: "
+          "the next run may choose others"};
     } else if (one && options.op < 0 && !options.all && WouldPrepare(*plan)) {
       own.advice = OtherKernels(program, *plan, options.hint_form);
     }

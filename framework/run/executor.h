@@ -42,9 +42,9 @@ using RunPlan = std::function<std::vector<Tensor>(
 // shapes, dtypes, places, in any order), fetches, thread count and active
 // hints. Keeps the plans used last: 16, and up to 1024 while all of them have
 // no more than 512 MiB (see Plan::KeptBytes). A plan is prepared again when it
-// is used after CostGeneration() has risen. Ops without a kernel at the place
-// run on the CPU, which Explain reports. Thread-safe; programs may be destroyed
-// after their runs.
+// is used after CostGeneration() has risen, or after a kernel was replaced. Ops
+// without a kernel at the place run on the CPU, which Explain reports.
+// Thread-safe; programs may be destroyed after their runs.
 class SLUICE_API Executor {
  public:
   // Raises NotFound or Unimplemented when there is no such device.
@@ -113,7 +113,7 @@ class SLUICE_API Executor {
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
                                      const Fetches& fetches,
-                                     uint64_t costs,
+                                     uint64_t choice,
                                      bool* has_run);
   bool NoteRun(const Plan* plan);
   bool WouldPrepare(const Plan& plan) const;

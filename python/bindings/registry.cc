@@ -110,9 +110,10 @@ nb::dict RunOp(const std::string& op,
       ExportArray);
 }
 
-nb::list LoadKernelLibrary(const Given<Path>& path) {
-  const auto kernels =
-      WithoutGil([&] { return sluice::LoadKernelLibrary(path).kernels; });
+nb::list LoadKernelLibrary(const Given<Path>& path, bool replace) {
+  const auto kernels = WithoutGil([&] {
+    return sluice::LoadKernelLibrary(path, {.replace = replace}).kernels;
+  });
   return ToList(kernels,
                 [](const KernelDef* kernel) { return ToPython(*kernel); });
 }

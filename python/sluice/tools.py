@@ -73,11 +73,19 @@ def run_op(
     return _core._run_op(op, pairs, dict(attrs), place, hint, list(outputs))
 
 
-def load_kernel_library(path: str | os.PathLike[str]) -> list[Kernel]:
+def load_kernel_library(
+    path: str | os.PathLike[str], replace: bool = False
+) -> list[Kernel]:
     """Add the kernels of a library made with ``sluice_add_kernel_library``.
 
     They are candidates for programs that are prepared later. A loaded file is
     not loaded again.
+
+    Args:
+        path: the library.
+        replace: replace kernels of the same name that other libraries have
+            added, for the next run of each program, and ops whose arguments
+            and attributes are the same. Kernels that came with Sluice stay.
 
     Returns:
         The library's kernels.
@@ -89,7 +97,7 @@ def load_kernel_library(path: str | os.PathLike[str]) -> list[Kernel]:
         UnimplementedError: it needs CUDA, which this Sluice lacks.
         DataLossError: it is truncated.
     """
-    kernels = _core._load_kernel_library(path)
+    kernels = _core._load_kernel_library(path, replace)
     return [Kernel(**kernel) for kernel in kernels]
 
 
@@ -103,7 +111,7 @@ def load_op_library(path: str | os.PathLike[str]) -> list[str]:
         SluiceError: see load_kernel_library.
     """
     before = set(_core._op_names())
-    _core._load_kernel_library(path)
+    _core._load_kernel_library(path, False)
     return [name for name in _core._op_names() if name not in before]
 
 

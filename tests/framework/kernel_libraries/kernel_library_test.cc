@@ -11,6 +11,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temp_folder.h"
 #include <elf.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -228,6 +229,53 @@ TEST(KernelLibrary, ManyThreadsMayLoadIt) {
     thread.join();
   for (const KernelLibrary* library : loaded)
     EXPECT_EQ(library, loaded[0]);
+}
+
+// Also for a program that has run, and back again.
+TEST(KernelLibrary, ReplacesKernelsOfOthersWhenAsked) {
+  const KernelLibrary& good = LoadKernelLibrary(SLUICE_GOOD_KERNELS);
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.kernel_taken",
+              {"better", "relu/test_mine"},
+              [] { LoadKernelLibrary(SLUICE_BETTER_KERNELS); });
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.kernel_taken",
+              {"taken", "relu/plain"}, [] {
+                LoadKernelLibrary(SLUICE_TAKEN_KERNELS, {.replace = true});
+              });
+
+  Program program;
+  const Var x = program.Data("x", DType::kFloat32, {-1});
+  const Var y = ops::Relu(x);
+  program.Hint("require variant=test_mine");
+  Executor executor;
+  const auto run = [&] {
+    const Tensor values = Tensor::FromVector<float>({1}, {1});
+    return executor.Run(program, {{"x", values}}, {y})[0].ToVector<float>()[0];
+  };
+  EXPECT_EQ(run(), 101);
+  const auto paths = [] {
+    std::vector<std::string> paths;
+    for (const KernelLibrary* library : LoadedKernelLibraries()) {
+      paths.push_back(std::filesystem::path(library->path).stem());
+    }
+    return paths;
+  };
+  LoadKernelLibrary(SLUICE_BETTER_KERNELS, {.replace = true});
+  EXPECT_EQ(run(), 201);
+  EXPECT_THAT(paths(), ::testing::Contains("libtest_better_kernels"));
+  EXPECT_THAT(paths(),
+              ::testing::Not(::testing::Contains("libtest_good_kernels")));
+  const Tensor doubles = Tensor::FromVector<double>({1}, {1});
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"again without this dtype"}, [&] {
+                RunOp("relu", {{"X", doubles}}, {},
+                      {.hint = "require variant=test_mine"});
+              });
+
+  LoadKernelLibrary(SLUICE_GOOD_KERNELS, {.replace = true});
+  EXPECT_EQ(run(), 101);
+  EXPECT_EQ(
+      LoadKernelLibrary(SLUICE_GOOD_KERNELS, {.replace = true}).kernels.size(),
+      good.kernels.size());
 }
 
 TEST(KernelLibrary, ExplainListsItsKernels) {

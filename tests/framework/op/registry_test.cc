@@ -128,6 +128,23 @@ TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
               [&] { registry.ReplaceKernel(KernelDef()); });
 }
 
+TEST(RegistryTest, CountsWhatIsReplaced) {
+  Registry registry;
+  registry.ReplaceKernel(Kernel("plain", DType::kFloat32));
+  EXPECT_EQ(registry.replacements(), 0u);
+  registry.ReplaceKernel(Kernel("plain", DType::kFloat32));
+  EXPECT_EQ(registry.replacements(), 1u);
+  EXPECT_EQ(registry.Kernels().size(), 1u);
+  registry.ReplaceOperator(OpSchema("op").Doc("before"));
+  EXPECT_EQ(registry.replacements(), 1u);
+  const OpSchema& before = registry.Schema("op");
+  registry.ReplaceOperator(OpSchema("op").Doc("after"));
+  EXPECT_EQ(registry.replacements(), 2u);
+  EXPECT_EQ(before.doc(), "before");
+  EXPECT_EQ(registry.Schema("op").doc(), "after");
+  EXPECT_EQ(registry.OpNames().size(), 1u);
+}
+
 TEST(RegistryTest, RecordedVersionsHaveThatOfTheLibrary) {
   Registry registry;
   registry.AddKernel(Kernel("early", DType::kFloat32));
