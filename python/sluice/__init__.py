@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         TunedSignature,
         TuneResult,
     )
+    from .compiling import compile_kernels, compile_library, compile_ops
     from .lab.measuring import compare, tune
     from .reader import DataFeeder
 
@@ -107,7 +108,8 @@ __all__ = [
     "CPUPlace", "CUDAPlace", "Comparison", "CustomPlace", "DType", "DataFeeder",
     "FPGAPlace", "OpComparison", "Place", "Plan", "Profile", "Scope", "Tensor",
     "TuneResult", "TunedKernel", "TunedSignature", "__version__", "bfloat16",
-    "bool", "clip", "compare", "counters", "device_count", "distributed",
+    "bool", "clip", "compare", "compile_kernels", "compile_library",
+    "compile_ops", "counters", "device_count", "distributed",
     "errors", "float4_e2m1fn", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32",
     "float64", "from_dlpack", "initializer", "int2", "int4", "int8", "int16",
@@ -134,6 +136,9 @@ _MODULES = (
 _MODULES_OF = {
     "DataFeeder": ".reader",
     "compare": ".lab.measuring",
+    "compile_kernels": ".compiling",
+    "compile_library": ".compiling",
+    "compile_ops": ".compiling",
     "tune": ".lab.measuring",
 }  # the others of __all__ are in ._lab
 

@@ -51,6 +51,9 @@ if [ "$cuda" = EMULATE ]; then
 fi
 if [ -z "$python" ]; then exit 0; fi
 
+export SLUICE_KERNEL_CACHE=$work/kernel_cache
+bash -euxo pipefail compile.sh 2>&1 | tee compile.log
+expect compile.log "variant='fast'" '0. 0. 0. 0. 0. 1. 2. 3.'
 bash -euxo pipefail verify.sh 2>&1 | tee verify.log
 expect verify.log 'relu/fast .cpu MINE. +float32, float64 +[0-9]+, [0-9]+ refused +ok'
 bash -euxo pipefail lenet.sh 2>&1 | tee lenet.log
@@ -98,6 +101,7 @@ plant() {
 }
 plant fast_relu.cc 'from\[i\] <= 0 ? T{0} : from\[i\]' \
   'from[i] > 0 ? from[i] : T{0}'
+expect_wrong fast_relu.cc 'FAIL relu/fast .cpu float32 MINE.: NaN'
 plant fast_relu.cu 'input.numel(),' 'input.numel() / 4 * 4,'
 plant my_kernel.py 'return np.maximum(x, 0)' \
   'return np.maximum(x, 0) * x.dtype.type(1.001)'

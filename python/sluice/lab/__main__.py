@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sluice as sl
+from sluice.kernel_sources import ENDINGS
 
 from . import arguments, programs, text, tune_kernels, worker
 from .bisect import add_parser as add_bisect
@@ -37,8 +38,9 @@ Lists what was measured on this machine, the newest first.
   sluice-lab records conv2d --all"""
 _RACE = """\
 Times all kernels of an op over a range of sizes. Shapes are written with n,
-which stands for each size in turn:
+which stands for each size in turn. A file of kernels stands for their op:
   sluice-lab race relu
+  sluice-lab race fast_relu.cc
   sluice-lab race conv2d --shape "Input=8, 3, n, n" --shape "Filter=32, 3, 3, 3"
 """
 _ABOUT = """\
@@ -47,7 +49,7 @@ Measures kernels, and tells what is known. Start with a report:
   sluice-lab tune lenet                            choose by measurements
   sluice-lab compare lenet reference default       results and times
   sluice-lab race conv2d --sizes 8,16,32           all kernels of one op
-  sluice-lab verify mine.so                        is a kernel right?
+  sluice-lab verify mine.cc                        is a kernel right?
 `sluice-lab COMMAND --help` has examples of a command."""
 
 
@@ -114,7 +116,8 @@ def _add_tune(commands: Any) -> None:
     arguments.add_all(tune, "kernels")
     arguments.add(
         tune, "--kernels", "FILE",
-        "verify these kernels (.so or .py), then tune with them", several=True,
+        "verify these kernels (.so, .cc, .cu or .py), then tune with them",
+        several=True,
     )
     tune.set_defaults(run=_tune)
 
@@ -125,7 +128,7 @@ def _add_race(commands: Any) -> None:
         help="time all kernels of one op over a range of sizes",
         description=_RACE,
     )
-    arguments.add(one, "op", "OP")
+    arguments.add(one, "op", "OP", "an op, or a file of kernels of one op")
     arguments.add(
         one, "--sizes", "N,N",
         "what n stands for; else up to five that fit the budget",
@@ -148,8 +151,8 @@ def _add_race(commands: Any) -> None:
     arguments.add_seconds(one, "--budget", 2, "for each size")
     arguments.add_place(one)
     arguments.add(
-        one, "--kernels", "FILE", "load these kernels (.so or .py) first",
-        several=True,
+        one, "--kernels", "FILE",
+        "load these kernels (.so, .cc, .cu or .py) first", several=True,
     )
     arguments.add(one, "--svg", "FILE", "a chart, by Matplotlib")
     arguments.add(one, "--json", "FILE", "the times as JSON")
@@ -170,6 +173,23 @@ def _tune(parsed: argparse.Namespace) -> int | None:
     return 130 if result.cancelled else None
 
 
+def _op_of(path: str) -> str:
+    """Load a file of kernels, and return the op that they are for."""
+    if not os.path.isfile(path):
+        text = f"race: there is no file {path}"
+        raise sl.NotFoundError(text, "lab.race_file")
+    found = worker.load(path)
+    ops = sorted({k["op"] for k in found if k["variant"] != worker.GRADIENT})
+    if len(ops) != 1:
+        commands = [f"sluice-lab race {op} --kernels {path}" for op in ops]
+        raise sl.InvalidArgumentError(
+            f"race: {path} has kernels of {', '.join(ops) or 'no op'}: "
+            f"{', or '.join(commands)}",
+            "lab.race_ops",
+        )
+    return ops[0]
+
+
 def _race(parsed: argparse.Namespace) -> None:
     def progress(size: int) -> None:
         end = "\r" if sys.stderr.isatty() else "\n"
@@ -177,6 +197,8 @@ def _race(parsed: argparse.Namespace) -> None:
 
     for path in parsed.kernels:
         worker.load(path)
+    if os.path.splitext(parsed.op)[1] in (".so", ".py", *ENDINGS):
+        parsed.op = _op_of(parsed.op)
     result = race(
         parsed.op,
         parsed.sizes,

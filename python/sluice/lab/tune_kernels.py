@@ -7,6 +7,9 @@ import os
 import sys
 from typing import Any
 
+from sluice.compiling import compile_library
+from sluice.kernel_sources import ENDINGS
+
 from . import text
 from .supervise import Worker, ended
 from .verdicts import Verdict
@@ -87,14 +90,18 @@ def _advice(files: list[str], by_word: dict[str, list[str]]) -> list[str]:
             "by the records"
         )
     libraries = [
-        os.path.abspath(path) for path in files if path.endswith(".so")
+        str(compile_library(path))
+        if path.endswith(ENDINGS)
+        else os.path.abspath(path)
+        for path in files
+        if not path.endswith(".py")
     ]
     environment = []
     if libraries:
         environment.append(f"SLUICE_KERNEL_PATH={':'.join(libraries)}")
     if won:
         environment.append(f"SLUICE_KERNEL_HINTS='{'; '.join(won)}'")
-    steps = [f"import {path}" for path in files if not path.endswith(".so")]
+    steps = [f"import {path}" for path in files if path.endswith(".py")]
     steps += [" ".join(environment)] if environment else []
     lines.append("to use them in a program: " + ", ".join(steps))
     return lines

@@ -1,4 +1,4 @@
-"""Verifies the kernels of a library or a Python file."""
+"""Verifies the kernels of a library, a source or a Python file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sluice.errors import InvalidArgumentError, NotFoundError
+from sluice.kernel_sources import ENDINGS
 
 from . import arguments, text
 from .supervise import Worker, ended
@@ -18,13 +19,15 @@ from .verdicts import Mistake, Verdict, Verification
 
 _ABOUT = """\
 Runs the kernels of a library (made by sluice_add_kernel_library or
-sluice_add_operator_library) or of a Python file (functions with @sl.kernel)
-with the examples that Sluice's own kernels are tested with, and with other
+sluice_add_operator_library), of a C++ or CUDA source (compiled as
+sl.compile_kernels does) or of a Python file (functions with @sl.kernel) with
+the examples that Sluice's own kernels are tested with, and with other
 sizes, and compares them with the op's plain kernel in float64: tails, sizes 0
 and 1, NaN and infinities, several threads, equal bits on reruns, elements that
 are not written, writes and reads out of bounds, changed inputs, bad labels and
 indices. Each in a process of its own, so that one that crashes or hangs is
 named. The exit status is 1 when a kernel is wrong or cannot be checked.
+  sluice-lab verify mine.cc
   sluice-lab verify build/libmine.so
   sluice-lab verify mine.py --kernel relu/mine"""
 
@@ -182,12 +185,13 @@ def verify(
     threads: Sequence[int] = (1, 2, 4),
     budget: float = 30,
 ) -> Verification:
-    """Check the kernels of a library or a Python file.
+    """Check the kernels of a library, a source or a Python file.
 
     They run in other processes; nothing is loaded into this one.
 
     Args:
-        path: a library (``.so``) or a Python file (``.py``).
+        path: a library (``.so``), a C++ or CUDA source (``.cc``, ``.cu``), or
+            a Python file (``.py``).
         libraries: libraries to load before it, which define its ops.
         kernel: only the kernels of this op, or ``op/variant``.
         dtype: only kernels of this dtype.
@@ -209,9 +213,10 @@ def verify(
             raise NotFoundError(
                 f"verify: there is no file {os.fspath(file)}", "lab.verify_file"
             )
-    if not path.endswith((".py", ".so")):
+    if not path.endswith((".py", ".so", *ENDINGS)):
         raise InvalidArgumentError(
-            f"verify: {path}: expected a library, *.so, or a Python file, *.py",
+            f"verify: {path}: expected a library, *.so, a source, "
+            f"*{', *'.join(ENDINGS)}, or a Python file, *.py",
             "lab.verify_kind",
         )
     options = {
@@ -229,11 +234,11 @@ def add_parser(commands: Any) -> None:
     """Add the command ``verify``."""
     parser = commands.add_parser(
         "verify",
-        help="check kernels of your own, of a library or a Python file",
+        help="check kernels of your own, of a library, source or Python file",
         description=_ABOUT,
     )
     parser.set_defaults(run=run)
-    arguments.add(parser, "file", "LIBRARY", "a .so or .py file")
+    arguments.add(parser, "file", "LIBRARY", "a .so, .cc, .cu or .py file")
     arguments.add(
         parser, "--library", "FILE",
         "load it before, for the ops that LIBRARY is for", several=True,

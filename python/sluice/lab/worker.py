@@ -18,6 +18,7 @@ from typing import Any
 
 import sluice as sl
 from sluice import _core, _lab, python_kernels
+from sluice.kernel_sources import ENDINGS
 
 from .supervise import reporting
 
@@ -26,15 +27,17 @@ GRADIENT = "gradient"
 
 
 def load(path: str) -> list[dict[str, str]]:
-    """Load a library or run a Python file, and return the new kernels.
+    """Load a library, compile a source or run a Python file.
 
-    The gradients of new ops are at the end.
+    Returns the new kernels. The gradients of new ops are at the end.
 
     Raises SluiceError, and what the Python file raises.
     """
     if not path.endswith(".py"):
         known = set(_core._op_names())
-        kernels = [kernel._asdict() for kernel in sl.load_kernel_library(path)]
+        is_source = path.endswith(ENDINGS)
+        add = sl.compile_kernels if is_source else sl.load_kernel_library
+        kernels = [kernel._asdict() for kernel in add(path)]
         return kernels + [
             {
                 "op": op,
