@@ -57,7 +57,13 @@ def sdk(call: str) -> Sdk:
         if stamp.exists():
             archive = libraries / "libsluice_cuda_kernels.a"
             cuda = folder / "sluice_cuda"
-            return Sdk(libraries, [folder], cuda, archive, stamp)
+            # fmt and Boost as Sluice was built with. The compiler's own folders
+            # must not be named: their order counts.
+            others = [folder / "sluice_fmt", folder / "sluice_boost"]
+            includes = [each for each in others if each.is_dir()]
+            if str(folder) not in ("/usr/include", "/usr/local/include"):
+                includes.append(folder)
+            return Sdk(libraries, includes, cuda, archive, stamp)
     build = libraries.parent
     stamp = build / "include" / "stamp" / "sluice" / "build_stamp.h"
     link = build / "include" / "platform" / "sluice" / "platform"

@@ -66,13 +66,11 @@ def compile_kernels(
 ) -> list[Kernel]:
     """Compile kernels for ops that exist, and load them.
 
-    >>> sl.compile_kernels("fast_relu.cc", verify=True)
-
-    The sources have REGISTER_OP_KERNEL lines, and become one library. It is
-    kept in a cache, so that the same sources are compiled once. Kernels that
-    were compiled before under the same name are replaced, also where the next
-    run uses a program that has run already; for dtypes that are left out they
-    are withdrawn.
+    The sources, such as ``"fast_relu.cc"``, have REGISTER_OP_KERNEL lines, and
+    become one library. It is kept in a cache, so that the same sources are
+    compiled once. Kernels that were compiled before under the same name are
+    replaced, also where the next run uses a program that has run already; for
+    dtypes that are left out they are withdrawn.
 
     Args:
         sources: files (``.cc``, ``.cpp``, ``.cxx``, ``.cu``), or sources as
@@ -172,7 +170,7 @@ class _Job:
         self.call = call
         self.sources = read(sources, call)
         self.label = ", ".join(source.label for source in self.sources)
-        self.flags = shlex.split(flags) if isinstance(flags, str) else [*flags]
+        self.flags = _words(call, flags)
         self.registered = scan_all(self.sources)
         if not self.registered:
             raise InvalidArgumentError(
@@ -195,7 +193,9 @@ class _Job:
         known = {*_core._op_names()} - {*own, *_ops}
         plain = ("cpu", "PLAIN", "plain")
         for each in self.registered:
-            op, _, place, _ = each.kernel if "KERNEL" in each.macro else [""] * 4
+            op, _, place, _ = (
+                each.kernel if "KERNEL" in each.macro else [""] * 4
+            )
             if each.macro == "OP_KERNEL" or op not in known:
                 continue
             has = place == "CUDAPlace" or plain in {
@@ -205,7 +205,7 @@ class _Job:
             if has and each.kernel not in _kernels:
                 raise InvalidArgumentError(
                     f"{self.call}: {each.where}: REGISTER_{each.macro}({op}, "
-                    f"...) names the kernel {op}/plain, which is there already. "
+                    f"...) names the kernel {op}/plain, which exists already. "
                     "Give yours a library and a name: REGISTER_OP_KERNEL("
                     f"{op}, MINE, {place}, fast, sluice::KernelTraits(), ...)",
                     "compile.plain",
@@ -308,6 +308,11 @@ class _Job:
         facts += [compiler.identity(command).encode() for command in commands]
         if len(commands) > 1:
             facts.append(compiler.gpus().encode())
+        if any("native" in flag for flag in self.flags):
+            config = _core._config()
+            facts.append(
+                f"{config['cpu']} {config['instruction_set']}".encode()
+            )
         hashes = b"".join(hashlib.sha256(fact).digest() for fact in facts)
         return hashlib.sha256(hashes).hexdigest()[:16]
 
@@ -375,6 +380,18 @@ class _Job:
             f"{self.label}:\n{_first_lines(text)}{_advice(text)}",
             "compile.error",
         )
+
+
+def _words(call: str, flags: object) -> list[str]:
+    if isinstance(flags, str):
+        return shlex.split(flags)
+    words = [*flags] if isinstance(flags, (list, tuple)) else [flags]
+    if not all(isinstance(word, str) for word in words):
+        raise InvalidArgumentError(
+            f"{call}: flags: expected text, or a list of texts, got {flags!r}",
+            "compile.flags",
+        )
+    return words
 
 
 def _libraries(sdk: compiler.Sdk, cuda: str, nvcc: str) -> list[str]:

@@ -13,7 +13,8 @@ import importlib.util
 import os
 import resource
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sluice as sl
@@ -96,11 +97,31 @@ class _Worker:
             step=step,
         )
 
+    @contextlib.contextmanager
+    def _busy(self) -> Iterator[None]:
+        """Say each second that the compiler is at work: it does not hang."""
+        done = threading.Event()
+
+        def beat() -> None:
+            while not done.wait(1):
+                self._say("compiling")
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
     def run(self) -> None:
         job = self._job
         try:
             for path in job["before"]:
                 load(path)
+            if job["path"].endswith(ENDINGS):
+                with self._busy():
+                    sl.compile_library(job["path"])
             kernels = load(job["path"])
         except Exception as error:
             text = str(error)

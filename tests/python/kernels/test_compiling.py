@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -260,6 +261,7 @@ def test_sources_that_register_nothing_usable(in_folder, compiles):
     assert "<source 2>:20" in message and "<source 1>:20" in message
     assert "expected files" in refused("compile.sources", 3)
     refused("compile.sources")
+    assert "got -1" in refused("compile.flags", plain, flags=-1)
     assert ".cu" in refused("compile.ending", "mine.py")
     refused("compile.file", "none.cc", kind=sl.NotFoundError)
     assert compiles() == 0
@@ -430,6 +432,49 @@ def test_versions_are_those_of_cmake(tmp_path):
     )
     (one,) = kernel_sources.read([path], "test")
     assert f'"{one.version([])}"' in (tmp_path / "out.cc").read_text()
+
+
+def test_headers_are_found_where_packages_have_them(tmp_path, monkeypatch):
+    def found(library, mode="EMULATE"):
+        folders = ["/elsewhere", str(tmp_path / library / "sluice_plugins")]
+        config = {"plugin_folders": folders, "cuda": mode}
+        core = types.SimpleNamespace(_config=lambda: config)
+        monkeypatch.setattr(compiler, "_core", core)
+        return compiler.sdk("test")
+
+    with pytest.raises(sl.FailedPreconditionError, match="build_stamp.h"):
+        found("prefix/lib/x86_64-linux-gnu")
+    for library, include in (
+        ("wheel/sluice", "wheel/sluice/include"),
+        ("prefix/lib", "prefix/include"),
+        ("usr/lib/x86_64-linux-gnu", "usr/include"),
+    ):
+        stamp = tmp_path / include / "sluice" / "build_stamp.h"
+        stamp.parent.mkdir(parents=True)
+        stamp.write_text("")
+        assert found(library).includes == [tmp_path / include]
+        fmt = tmp_path / include / "sluice_fmt"
+        fmt.mkdir()
+        sdk = found(library)
+        assert sdk.stamp == stamp
+        assert sdk.includes == [fmt, tmp_path / include]
+        assert sdk.cuda == tmp_path / include / "sluice_cuda"
+        assert sdk.archive.parent == tmp_path / library
+    build = tmp_path / "tree" / "build"
+    link = build / "include" / "platform" / "sluice" / "platform"
+    link.parent.mkdir(parents=True)
+    (tmp_path / "tree" / "platform").mkdir()
+    link.symlink_to(tmp_path / "tree" / "platform")
+    stamp = build / "include" / "stamp" / "sluice" / "build_stamp.h"
+    stamp.parent.mkdir(parents=True)
+    stamp.write_text("")
+    source = tmp_path / "tree"
+    sdk = found("tree/build/lib", "ON")
+    rooms = [build / "include" / "platform", build / "include" / "stamp"]
+    assert sdk.includes == [*rooms, source / "include"]
+    assert sdk.cuda == source / "platform/cuda/native"
+    emulated = found("tree/build/lib").cuda
+    assert emulated == source / "platform/cuda_emulation/include"
 
 
 def test_lab_verify_names_the_kinds_of_files(tmp_path):
