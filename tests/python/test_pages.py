@@ -170,7 +170,7 @@ def test_every_block_is_of_a_kind_that_is_tried():
         (page, kind)
         for page, blocks in BLOCKS.items()
         for kind, _ in blocks
-        if kind not in KINDS and not re.search(r" (file=|row=|run|says=|word$)", kind)
+        if kind not in KINDS and not re.search(r" (file=|new=|row=|run|says=|word$)", kind)
     }
     assert not other
 

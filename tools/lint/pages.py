@@ -86,7 +86,7 @@ def main():
         problems += line_problems(page, text)
         made = {
             name.rsplit("/", 1)[-1]
-            for name in re.findall(r"(?m)^```\w+ file=(\S+)$", text)
+            for name in re.findall(r"(?m)^```\w+ (?:file|new)=(\S+)$", text)
         }
         prose = FENCE.sub("", text)
         for target in LINK.findall(prose):

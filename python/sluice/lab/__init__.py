@@ -8,6 +8,7 @@ from .compare import compare
 from .kernel_sets import kernel_set
 from .machine import keep_machine
 from .networks import NETWORKS, Job
+from .new import new
 from .programs import load, run_script
 from .race import Race, race
 from .records import records, records_table
@@ -20,8 +21,8 @@ from .what_if import what_if
 __all__ = [
     "NETWORKS", "Job", "Mistake", "Race", "Report", "Verdict", "Verification",
     "bisect", "compare", "internal_ops", "keep_machine", "kernel_set", "load",
-    "place", "race", "records", "records_table", "report", "report_plans",
-    "run_script", "verify", "what_if", "write_script",
+    "new", "place", "race", "records", "records_table", "report",
+    "report_plans", "run_script", "verify", "what_if", "write_script",
 ]
 
 place = what_if  # its name before

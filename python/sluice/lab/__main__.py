@@ -18,6 +18,7 @@ from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
 from .fit import add_parser as add_fit
 from .machine import add_parser as add_machine
+from .new import add_parser as add_new
 from .race import race
 from .records import files, kept, records_table
 from .report import command as report_command
@@ -50,6 +51,7 @@ Measures kernels, and tells what is known. Start with a report:
   sluice-lab compare lenet reference default       results and times
   sluice-lab race conv2d --sizes 8,16,32           all kernels of one op
   sluice-lab verify mine.cc                        is a kernel right?
+  sluice-lab new kernel fast_relu --op relu        begin one of your own
 `sluice-lab COMMAND --help` has examples of a command."""
 
 
@@ -98,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     known.set_defaults(run=_records)
     add_machine(commands)
     add_fit(commands)
+    add_new(commands)
     for command in commands.choices.values():
         command.formatter_class = arguments.Formatter
     return parser

@@ -5,7 +5,7 @@
 #include "sluice/platform/device_plugin.h"
 
 static const SluiceHost* host;
-static const size_t all_beads = (size_t)1 << 30; /* bytes at a time */
+static const size_t most_bytes = (size_t)1 << 30; /* at a time */
 
 static SluiceStatus device_count(int32_t* count, SluiceError* error) {
   (void)error;
@@ -19,7 +19,7 @@ static SluiceStatus allocate(int32_t device,
                              SluiceError* error) {
   *memory = NULL;
   if (bytes == 0) return SLUICE_OK;
-  if (bytes <= all_beads) *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (bytes <= most_bytes) *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
   if (*memory != NULL) return SLUICE_OK;
   return host->fail(error, SLUICE_RESOURCE_EXHAUSTED,
                     "abacus:%d has no %zu bytes left", device, bytes);
@@ -79,7 +79,7 @@ static const SluiceKernelDef scale_kernel = {
     .op = "scale",
     .dtype = SLUICE_FLOAT32,
     .layout = SLUICE_LAYOUT_ANY,
-    .variant = "beads",
+    .variant = "loop",
     .supports = scale_supports,
     .compute = scale_compute,
 };
@@ -90,7 +90,7 @@ static const SluiceDevicePlugin plugin = {
     .abi_version = SLUICE_PLUGIN_ABI_VERSION,
     .flags = SLUICE_DEVICE_HOST_ACCESSIBLE,
     .device_type = "abacus",
-    .description = "An abacus of float32 beads",
+    .description = "abacus: float32 in host memory",
     .device_count = device_count,
     .allocate = allocate,
     .deallocate = deallocate,

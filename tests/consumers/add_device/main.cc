@@ -12,8 +12,8 @@ int main() {
   auto scaled = sluice::ops::Scale(x, {.scale = 3.0, .bias = 1.0});
   auto sum = sluice::ops::ElementwiseAdd(scaled, x);
 
-  const sluice::CustomPlace abacus{sluice::InternPlaceKind("abacus"), 0};
-  sluice::Executor executor(abacus);
+  const sluice::CustomPlace place{sluice::InternPlaceKind("abacus"), 0};
+  sluice::Executor executor(place);
   const auto fed = sluice::Tensor::FromVector<float>({3}, {-2, 0, 3});
   const auto result = executor.Run(program, {{"x", fed}}, {sum});
   const std::string explained = executor.Explain(program);
@@ -22,7 +22,7 @@ int main() {
     std::cerr << "expected -7, 1, 13\n";
     return 1;
   }
-  if (explained.find(" beads ") == std::string::npos) {
+  if (explained.find(" loop ") == std::string::npos) {
     std::cerr << "expected the kernel of abacus:0 to run\n";
     return 1;
   }

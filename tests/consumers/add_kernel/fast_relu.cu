@@ -10,7 +10,7 @@ using sluice::OpKernelContext;
 using sluice::Tensor;
 
 template <typename T>
-class FastCudaRelu final : public OpKernel {
+class FastReluCuda final : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
@@ -29,7 +29,7 @@ REGISTER_OP_KERNEL(relu,
                    CUDAPlace,
                    fast,
                    KernelTraits(),
-                   FastCudaRelu<float>,
-                   FastCudaRelu<double>);
+                   FastReluCuda<float>,
+                   FastReluCuda<double>);
 
 }  // namespace my_kernels

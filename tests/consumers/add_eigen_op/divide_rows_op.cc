@@ -4,7 +4,7 @@
 #include "sluice/framework/op/status.h"
 #include "sluice/operators/math/eigen_views.h"
 
-namespace my_ops {
+namespace eigen_ops {
 namespace {
 
 using sluice::DimHandle;
@@ -72,4 +72,4 @@ REGISTER_OP_CPU_KERNEL(divide_rows,
                        DivideRowsKernel<Eigen::DefaultDevice, float>,
                        DivideRowsKernel<Eigen::DefaultDevice, double>);
 
-}  // namespace my_ops
+}  // namespace eigen_ops
