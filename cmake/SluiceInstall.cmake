@@ -132,6 +132,8 @@ foreach(name sluice sluice_lab)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/sluice-uninstalled.pc.in"
+  "${PROJECT_BINARY_DIR}/sluice-uninstalled.pc" @ONLY)
 
 file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/*.md")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" ${pages}

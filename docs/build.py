@@ -19,6 +19,7 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import fluid_reference
+import notebooks
 import onnx_reference
 import op_reference
 import op_sources
@@ -40,7 +41,7 @@ LINK = re.compile(r'(\]\(|src=")([\w./-]*)(#[\w-]+)?(?=[)"])|(?<!\[)`([\w./-]+\.
 
 def pages() -> list[Path]:
     """What people have written."""
-    folders = (ROOT, DOCS, ROOT / "design")
+    folders = (ROOT, DOCS, DOCS / "notebooks", ROOT / "design")
     return [page for folder in folders for page in sorted(folder.glob("*.md"))]
 
 
@@ -63,15 +64,18 @@ def anchor(title: str) -> str:
 
 class Pages:
     """What people have written, a long page as several, and where its headings
-    are then."""
+    are then. Notebooks run; their pictures are put into ``source``."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Path) -> None:
         self.parts: dict[Path, dict[Path, str]] = {}
         self.headings: dict[tuple[Path, str], Path] = {}
         for page in pages():
             text, path = page.read_text(encoding="utf-8"), site_path(page)
+            lines = text.count("\n")
+            if page in notebooks.PAGES:
+                text = notebooks.page(page, (source / path).with_suffix(""))
             marked = outside_fences(lambda prose: re.sub("(?m)^(?=## )", "\0", prose), text)
-            long = text.count("\n") > MAX_LINES and page not in (README, CONTENTS)
+            long = lines > MAX_LINES and page not in (README, CONTENTS)
             first, *others = marked.split("\0") if long else [text]
             parts = self.parts[page] = {path: first}
             for part in others:
@@ -145,7 +149,7 @@ def assemble(source: Path, header: str) -> None:
     for picture in (ROOT / "design").glob("*.svg"):
         (source / "design").mkdir(exist_ok=True)
         shutil.copy(picture, source / "design")
-    Pages().write(source)
+    Pages(source).write(source)
     operators = onnx_reference.operators()
     made = fluid_reference.pages() | {"onnx_operators": onnx_reference.page(operators)}
     for name, text in made.items():

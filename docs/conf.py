@@ -12,6 +12,7 @@ release = version = sluice.__version__
 
 extensions = ["myst_parser", "sphinx_copybutton", "breathe"]
 extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
+copybutton_selector = "div:not(.output) > div.highlight pre"  # no outputs
 html_theme = "furo"
 html_title = "Sluice"
 html_show_sourcelink = False

@@ -39,16 +39,26 @@ class Text(str):
         return self.html or preformatted(self)
 
 
-class Written(str):
-    """An SVG that is in a file, of which a prompt shows the name only."""
+class Drawing(str):
+    """An SVG, which a notebook shows as a picture.
 
-    def __new__(cls, text: str, path: str | os.PathLike[str]) -> Written:  # noqa: D102
+    A prompt shows the text, or the name of the file that it is in.
+    """
+
+    def __new__(  # noqa: D102
+        cls, text: str, path: str | os.PathLike[str] | None = None
+    ) -> Drawing:
         self = super().__new__(cls, text)
-        self.path = os.fspath(path)
+        self.path = None if path is None else os.fspath(path)
         return self
 
     def __repr__(self) -> str:
+        if self.path is None:
+            return super().__repr__()
         return f"<SVG of {len(self)} characters, written to {self.path}>"
+
+    def _repr_svg_(self) -> str:
+        return str(self)
 
 
 def preformatted(text: str) -> str:

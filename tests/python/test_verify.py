@@ -163,6 +163,14 @@ def test_two_kernels_of_one_name_are_refused(capsys):
     assert "already" in out
 
 
+def test_a_prompt_has_a_line_for_results_and_a_notebook_all_of_them():
+    found = lab.Verification("mine.py", refusal="no <kernels>")
+    assert repr(found) == "<Verification of mine.py: 0 kernels, NOT ok>"
+    assert "REFUSED mine.py: no &lt;kernels&gt;" in found._repr_html_()
+    race = lab.Race("relu", [8], {"plain": [1e-6]})
+    assert "n = 8" in race._repr_html_() and "<pre" in race._repr_html_()
+
+
 def test_nothing_is_loaded_into_this_process(write):
     lab.verify(write(source("elsewhere", "return np.maximum(x, 0)")))
     assert all(kernel.variant != "elsewhere" for kernel in sl.kernels("relu"))

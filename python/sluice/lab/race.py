@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import sluice as sl
+from sluice.display import preformatted
 from sluice.program import unread
 
 from . import text
@@ -57,6 +58,9 @@ class Race:
         kernels = text.count(len(self.medians), "kernel")
         sizes = text.count(len(self.sizes), "size")
         return f"<Race of {self.op}: {kernels}, {sizes}>"
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
     def _shapes(self) -> str:
         """A text such as "conv2d: Input [8, 16, n, n], Filter [32, 16, 3, 3]".

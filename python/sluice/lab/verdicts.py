@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sluice.display import preformatted
+
 from . import text
 
 
@@ -65,7 +67,7 @@ class Verdict:
         return "not checked" if self.remark or not self.examples else "ok"
 
 
-@dataclass
+@dataclass(repr=False)
 class Verification:
     """Results of verifying all kernels of a file."""
 
@@ -77,6 +79,14 @@ class Verification:
         return not self.refusal and all(
             verdict.verdict == "ok" for verdict in self.verdicts
         )
+
+    def __repr__(self) -> str:
+        kernels = text.count(len(self.verdicts), "kernel")
+        outcome = "ok" if self else "NOT ok"
+        return f"<Verification of {self.path}: {kernels}, {outcome}>"
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
     def __str__(self) -> str:
         if self.refusal:

@@ -44,6 +44,9 @@ def draw_program(
             repeated blocks and large layers, which are one box each
             otherwise.
         columns: 2 puts the lower half beside the upper one.
+
+    Returns:
+        The SVG's text, which a notebook shows as a picture.
     """
     from .program_drawing import draw
 
@@ -65,6 +68,9 @@ def draw_plan(
         by: what the colours show: "library", "place" or "time".
         all: also draw each op of the backward pass and of the optimizer.
         columns: 2 puts the lower half beside the upper one.
+
+    Returns:
+        The SVG's text, which a notebook shows as a picture.
 
     Raises:
         InvalidArgumentError: for another ``by`` or ``columns``.

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from .._core import _shown
-from ..display import Written, clean
+from ..display import Drawing, clean
 from ..errors import InvalidArgumentError
 from .graph_layout import Point, lay_out, levels
 from .summary import MOST_OPS
@@ -577,7 +577,7 @@ def _halves(
 
 
 def write(svg: str, path: str | os.PathLike[str] | None) -> str:
-    """Return the SVG text, in ASCII; with a path, write it to the file.
+    """Return the SVG text, in ASCII; with a path, also write it to the file.
 
     Raises InvalidArgumentError for an ending other than ``.svg``.
     """
@@ -588,8 +588,7 @@ def write(svg: str, path: str | os.PathLike[str] | None) -> str:
             "python.draw_path",
         )
     svg = svg.encode("ascii", "xmlcharrefreplace").decode()
-    if path is None:
-        return svg
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(svg)
-    return Written(svg, path)
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(svg)
+    return Drawing(svg, path)

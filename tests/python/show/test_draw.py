@@ -571,3 +571,4 @@ def test_a_prompt_shows_where_a_drawing_is(tmp_path):
     assert svg == path.read_text() == program.draw()
     assert repr(svg) == f"<SVG of {len(svg)} characters, written to {path}>"
     assert repr(program.draw()) == repr(str(svg))
+    assert svg._repr_svg_() == program.draw()._repr_svg_() == str(svg)

@@ -10,7 +10,7 @@ import pytest
 import sluice as sl
 from sluice import _core
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 sys.path.append(str(ROOT / "docs"))
 import op_examples  # noqa: E402
 import op_reference  # noqa: E402
