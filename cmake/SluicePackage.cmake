@@ -1,7 +1,9 @@
 # The Debian package of the C++ side, sluice_VERSION_ARCHITECTURE.deb:
 #
-#   cmake --preset package && cmake --build --preset package
-#   cpack --config build/package/CPackConfig.cmake
+#   cmake --preset deb && cmake --build --preset deb
+#   cpack --config build/deb/CPackConfig.cmake
+#
+# or ./dev package deb.
 #
 # Built on Debian 12 it is for 12 and 13 (design/build.md).
 set(CPACK_GENERATOR DEB)
@@ -43,7 +45,7 @@ if(NOT built STREQUAL expected OR NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   file(CONFIGURE OUTPUT "${CPACK_PROJECT_CONFIG_FILE}" @ONLY CONTENT [=[
 message(FATAL_ERROR "cpack: @CMAKE_BINARY_DIR@ is for @CMAKE_INSTALL_PREFIX@ "
   "and has @built@. A package is for /usr and has @expected@ (by a Python with "
-  "NumPy): cmake --preset package && cmake --build --preset package")
+  "NumPy): cmake --preset deb && cmake --build --preset deb")
 ]=])
 endif()
 include(CPack)

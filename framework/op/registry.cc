@@ -108,19 +108,20 @@ void Registry::AddOperator(std::string_view name,
                  "registry.role_twice",
                  "operator {} serves the role {}, which {} has already", name,
                  role, serving->second->name());
-  const OpSchema*& stored = state_->schemas[std::string(name)];
-  SLUICE_ENFORCE(stored == nullptr, ErrorCode::kInvalidArgument,
+  SLUICE_ENFORCE(!state_->schemas.contains(name), ErrorCode::kInvalidArgument,
                  "registry.operator_twice", "operator {} is registered already",
                  name);
-  stored = &state_->all_schemas.emplace_back(std::move(schema));
+  const OpSchema* stored = &state_->all_schemas.emplace_back(std::move(schema));
+  state_->schemas.emplace(name, stored);
   if (role != OpRole::kNone) state_->by_role[role] = stored;
 }
 
 void Registry::ReplaceOperator(const OpSchema& schema) {
   const std::unique_lock lock(state_->mutex);
-  const OpSchema*& stored = state_->schemas[schema.name()];
-  if (stored != nullptr) ++state_->replacements;
-  stored = &state_->all_schemas.emplace_back(schema);
+  const OpSchema* stored = &state_->all_schemas.emplace_back(schema);
+  const bool is_new =
+      state_->schemas.insert_or_assign(schema.name(), stored).second;
+  if (!is_new) ++state_->replacements;
 }
 
 namespace {

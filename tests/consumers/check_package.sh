@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 fail() { echo "$*" >&2 && exit 1; }
 
-cmake -S "$source" --preset package -B "$build" -G "$generator" \
+cmake -S "$source" --preset deb -B "$build" -G "$generator" \
   -DCMAKE_CXX_COMPILER="$cxx"
 cpack --config "$build/CPackConfig.cmake" -B "$work"
 package=$(echo sluice_*.deb)

@@ -126,7 +126,7 @@ build() {
   esac
   python_environment $([ $tests = OFF ] || echo report test)
   case $preset in
-    dev | tsan | arm64) ;;
+    deb | dev | tsan | arm64) ;;
     *) options+=(${DEMAND:+-DSLUICE_BUILD_PYTHON=ON}) ;;
   esac
   need_onnx
@@ -142,7 +142,7 @@ build() {
     options+=(${DEMAND:+-DSLUICE_NCCL=ON})
   fi
   case $preset in
-    dev | tsan | arm64) ;;
+    deb | dev | tsan | arm64) ;;
     *) options+=(-DSLUICE_BUILD_BENCHMARKS=$tests) ;;
   esac
   options+=(-DSLUICE_BUILD_TESTS=$tests)

