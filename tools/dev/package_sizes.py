@@ -19,8 +19,9 @@ def parts(wheel):
 
 
 def main(folder):
-    files = [file for file in sorted(pathlib.Path(folder).iterdir()) if file.is_file()]
-    for file in files:
+    for file in sorted(pathlib.Path(folder).iterdir()):
+        if file.suffix not in (".deb", ".gz", ".whl"):
+            continue
         print(f"{file.stat().st_size / 1e6:6.1f} MB {file}")
         if file.suffix == ".whl" and file.stat().st_size > 1e6:
             print(*parts(file), sep="\n")
