@@ -47,11 +47,9 @@ _PACKAGES = {
 }  # fmt: skip
 
 # Errors of the loader about a file, not about what it has.
-_DAMAGED = (
-    "plugin.truncated", "plugin.not_a_library", "kernel_library.stamp",
-    "kernel_library.version", "kernel_library.entry", "kernel_library.open",
-    "kernel_library.other_cuda",
-)  # fmt: skip
+_DAMAGED = re.compile(
+    r"plugin\.|kernel_library\.(stamp|version|entry|open|other_cuda)$"
+)
 _LIBRARY = re.compile(r"\.(?:a|o|so[.\d]*)$")  # among the flags
 # What this process compiled: kernels by op, library, place and variant, and the
 # libraries of ops.
@@ -219,7 +217,7 @@ class _Job:
         try:
             kernels = self._load()
         except SluiceError as error:
-            if not was_there or error.check_id not in _DAMAGED:
+            if not was_there or not _DAMAGED.match(error.check_id):
                 raise
             # Something has changed the file in the cache.
             self.library.unlink(missing_ok=True)
@@ -271,12 +269,19 @@ class _Job:
         first = self.sources[0].path
         stem = re.sub(r"\W", "_", first.stem if first else "kernel")
         facts = [_RECIPE, sdk.stamp.read_bytes(), cuda.encode()]
-        name = f"{stem}-{self._key(facts, commands)}.so"
+        key = self._key(facts, commands)
+        name = f"{stem}-{key}.so"
         if found := compiler.cached(name):
             self.library = found
             return True
         with compiler.workspace(self.call) as work:
             self._compile(sdk, cuda, commands, work)
+            if self._edited() or self._key(facts, commands) != key:
+                raise FailedPreconditionError(
+                    f"{self.call}: {self.label}: edited while it was compiled; "
+                    "run it again",
+                    "compile.edited",
+                )
             self.library = work.parent / name
             # Other processes may load it at any time.
             os.replace(work / "library.so", self.library)
@@ -295,8 +300,14 @@ class _Job:
             )
         return cuda
 
+    def _edited(self) -> bool:
+        """Whether a file is not as it was read."""
+        files = [source for source in self.sources if source.path]
+        return any(each.path.read_bytes() != each.data for each in files)
+
     def _key(self, facts: list[bytes], commands: list[list[str]]) -> str:
         """A hash of all that the library depends on."""
+        facts = [*facts]
         for source in self.sources:
             facts += [b"cu" if source.cuda else b"cc", source.data]
             facts += source.included(self.folders).values()

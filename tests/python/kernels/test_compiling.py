@@ -180,6 +180,20 @@ def test_a_header_that_is_edited_counts(in_folder):
     assert relu("ruled") == [4, 5, 7, 8]
 
 
+def test_an_edit_while_it_is_compiled_is_noticed(in_folder, monkeypatch, cache):
+    pathlib.Path("late.cc").write_text(source("late", "value"))
+
+    def run(commands, work):
+        (work / "library.so").write_bytes(b"of the older source")
+        pathlib.Path("late.cc").write_text(source("late", "value + 1"))
+        return True, ""
+
+    monkeypatch.setattr(compiler, "run", run)
+    kind = sl.FailedPreconditionError
+    refused("compile.edited", "late.cc", kind=kind)
+    assert not list(cache.glob("late-*"))
+
+
 def test_flags_reach_the_compiler_and_the_key():
     text = source("flagged", "value + ADDED")
     sl.compile_kernels(text, flags="-DADDED=1 -O3")
@@ -240,7 +254,7 @@ def test_the_laboratory_takes_sources(in_folder, capsys):
     assert "laid" in capsys.readouterr().out
     pathlib.Path("mine.cc").write_text(source("laid", "valeu"))
     assert status(["verify", "mine.cc"]) == 1
-    assert "mine.cc:16" in capsys.readouterr().out
+    assert "mine.cc:15:" in capsys.readouterr().out
     assert status(["race", "none.cc"]) == 1
     assert "no file none.cc" in capsys.readouterr().err
 
