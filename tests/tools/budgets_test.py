@@ -1,6 +1,7 @@
 """Tests that tools/lint/lines.py notices what grows, and circles.py circles, in a
 small tree of their own, and that no way of writing makes code cheaper."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -112,6 +113,17 @@ class BudgetsTest(unittest.TestCase):
         self.write("platform/b.cc", 5 * STEP)
         self.commit()
         self.expect(1, "the budget of the rooms without tests rises")
+
+    def test_what_is_allowed_may_be_added(self):
+        path = self.root / "tools/lint/budgets.json"
+        self.write("platform/b.cc", 10 * STEP)
+        self.lint("--write")
+        recorded = json.loads(path.read_text())
+        for most, status in (120, 0), (1, 1):
+            recorded["allowed"] = {"steps": {"words": most, "tests": 0}}
+            path.write_text(json.dumps(recorded))
+            self.lint("--write")
+            self.expect(status)
 
     def test_a_recorded_price_does_not_rise(self):
         self.write("python/sluice/layers/a.py", "def fc(x):\n    y = x\n    return y\n")
