@@ -159,7 +159,7 @@ class Dev(unittest.TestCase):
         """Runs a copy of ./dev, which builds nothing and prints its command."""
         (self.folder / "tools" / "dev").mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "dev", self.folder / "dev")
-        for name in ("install", "test", "steps"):
+        for name in ("install", "test", "steps", "package"):
             shutil.copy(ROOT / "tools" / "dev" / f"{name}.sh", self.folder / "tools" / "dev")
         (self.folder / "tools" / "dev" / "build.sh").write_text("build() { :; }\n")
         for path in ("build/venv/bin/python", "build/release/examples/digits"):
@@ -191,7 +191,7 @@ class Dev(unittest.TestCase):
     def test_an_unknown_part_of_a_package_is_refused(self):
         done = self.run_dev("package bag")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("./dev package bag: expected nothing or", done.stderr)
+        self.assertIn("./dev package bag: expected nothing, wheel or deb", done.stderr)
 
     def test_a_wheel_is_not_made_where_it_would_want_a_newer_glibc(self):
         self.program("getconf", "echo glibc 2.41")

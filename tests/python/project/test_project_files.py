@@ -72,7 +72,8 @@ NOTICES = {
 def used_by_cmake():
     files = [ROOT / "CMakeLists.txt", *ROOT.glob("cmake/*.cmake"), *ROOT.glob("*/**/CMakeLists.txt")]
     ours = [file for file in files if {"build", "consumers"}.isdisjoint(file.relative_to(ROOT).parts)]
-    found = {name for file in ours for name in re.findall(r"^ *find_package\((\w+)", file.read_text(), re.M)}
+    call = r"""^ *(?:find_package\(|sluice_need\((?:[\w-]+|"[^"]*") )(\w+)"""
+    found = {name for file in ours for name in re.findall(call, file.read_text(), re.M)}
     return found - {"sluice", "PkgConfig"}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `./dev package` in a copy of the tree, which git does not know, then its wheels
+# `./dev package wheel` in a copy of the tree, which git does not know, then its wheels
 # in a fresh environment of each Python, far from the tree:
 #   check_wheel.sh SOURCE_DIR WORK_DIR PYTHON...
 set -euo pipefail
@@ -11,7 +11,7 @@ mkdir -p "$work/tree" "$work/far"
 find "$work/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar -C "$source_dir" --exclude=./build --exclude=./.git -cf - . |
   tar -C "$work/tree" -xf -
-(cd "$work/tree" && ./dev package)
+(cd "$work/tree" && ./dev package wheel)
 
 packages=$work/tree/build/package
 awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' \
