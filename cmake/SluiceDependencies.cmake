@@ -25,6 +25,10 @@ set(Boost_USE_STATIC_LIBS ON)
 if(SLUICE_CUDA_MODE STREQUAL "EMULATE")  # its threads are fibers
   sluice_need("libboost-dev;libboost-context-dev" Boost 1.74 CONFIG
     COMPONENTS context)
+  if(Boost_FOUND AND NOT Boost_context_FOUND)  # Boost's own file allows that
+    list(APPEND missing "Boost.Context 1.74")
+    list(APPEND missing_packages libboost-context-dev)
+  endif()
 else()
   sluice_need(libboost-dev Boost 1.74 CONFIG)
 endif()

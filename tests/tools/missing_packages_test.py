@@ -40,6 +40,13 @@ class MissingPackages(unittest.TestCase):
         tools = {"g++", "cmake", "ninja-build", "ccache"}
         self.assertEqual(set(line), set(PACKAGES) - tools)
 
+    def test_a_part_of_boost_is_named(self):
+        said = self.configure(
+            f"-DCMAKE_CXX_COMPILER={COMPILER}",
+            "-DCMAKE_DISABLE_FIND_PACKAGE_boost_context=ON")
+        self.assertIn("cannot find: Boost.Context 1.74. On Debian", said)
+        self.assertIn("apt-get install libboost-context-dev Elsewhere", said)
+
     def test_a_version_that_is_too_old_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
             for file, text in (("config", ""), ("config-version", "set(PACKAGE_VERSION 8.1)")):
