@@ -210,7 +210,8 @@ def _cache() -> Path | None:
 def cached(name: str) -> Path | None:
     """The library of this name in the cache, if it is there."""
     for folder in (_cache(), *(Path(each.name) for each in _own)):
-        if folder is not None and (library := folder / name).is_file():
+        # Not Path.is_file, which raises where the folder cannot be read.
+        if folder is not None and os.path.isfile(library := folder / name):
             with contextlib.suppress(OSError):
                 os.utime(library)  # it was used
             return library

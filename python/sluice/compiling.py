@@ -180,8 +180,8 @@ class _Job:
             )
         self._refuse_plain()
         # Where files that are included may be.
-        options = shlex.join(self.flags)
-        named = re.findall(r"-(?:I|iquote|isystem|include) *(\S+)", options)
+        options = "\n".join(self.flags)
+        named = re.findall(r"(?m)^-(?:I|iquote|isystem)\n?(.+)", options)
         self.folders = [Path(each) for each in named if os.path.isdir(each)]
         self.library = Path()
 
@@ -395,7 +395,12 @@ class _Job:
 
 def _words(call: str, flags: object) -> list[str]:
     if isinstance(flags, str):
-        return shlex.split(flags)
+        try:
+            return shlex.split(flags)
+        except ValueError as error:  # a quote that is not closed
+            raise InvalidArgumentError(
+                f"{call}: flags: {error}: {flags}", "compile.quotes"
+            ) from None
     words = [*flags] if isinstance(flags, (list, tuple)) else [flags]
     if not all(isinstance(word, str) for word in words):
         raise InvalidArgumentError(

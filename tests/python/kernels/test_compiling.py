@@ -178,6 +178,13 @@ def test_a_header_that_is_edited_counts(in_folder):
     pathlib.Path("rule.h").write_text("#define RULE value + 5\n")
     sl.compile_kernels("mine.cc")
     assert relu("ruled") == [4, 5, 7, 8]
+    folder = in_folder / "my rules"
+    folder.mkdir()
+    pathlib.Path("rule.h").rename(folder / "rule.h")
+    for flags in ([f"-I{folder}"], ["-I", str(folder)]):
+        library = sl.compile_library("mine.cc", flags=flags)
+        (folder / "rule.h").write_text(f"#define RULE value + {len(flags)}\n")
+        assert sl.compile_library("mine.cc", flags=flags) != library
 
 
 def test_an_edit_while_it_is_compiled_is_noticed(in_folder, monkeypatch, cache):
@@ -276,6 +283,7 @@ def test_sources_that_register_nothing_usable(in_folder, compiles):
     assert "expected files" in refused("compile.sources", 3)
     refused("compile.sources")
     assert "got -1" in refused("compile.flags", plain, flags=-1)
+    assert "No closing quotation" in refused("compile.quotes", plain, flags="'-O3")
     assert ".cu" in refused("compile.ending", "mine.py")
     refused("compile.file", "none.cc", kind=sl.NotFoundError)
     assert compiles() == 0
