@@ -141,8 +141,9 @@ std::vector<std::string> InterfaceOf(const OpSchema& schema) {
     add("output", def);
   }
   for (const AttrDef& def : schema.attributes()) {
-    lines.push_back(Format("attribute {} {}{}", def.name, ToString(def.type),
-                           def.default_value ? " optional" : ""));
+    lines.push_back(
+        Format("attribute {} {} {}", def.name, ToString(def.type),
+               def.default_value ? ToString(*def.default_value) : "needed"));
   }
   return lines;
 }
@@ -182,8 +183,8 @@ void CheckOp(const std::string& path,
           schema.role() == OpRole::kNone,
       ErrorCode::kFailedPrecondition, "kernel_library.op_changed",
       "kernel library {}: operator {} is loaded already, and had other "
-      "arguments, attributes or dtypes, with which programs may use it: give "
-      "it another name, or start the process again",
+      "arguments, attributes, defaults or dtypes, with which programs may use "
+      "it: give it another name, or start the process again",
       path, schema.name());
 }
 
@@ -255,6 +256,11 @@ void WithdrawOthers(const std::vector<const KernelDef*>& kernels,
   }
 }
 
+bool HasPass(const Registry& registry, const std::string& name) {
+  const std::vector<PassDef> passes = registry.Passes();
+  return std::ranges::find(passes, name, &PassDef::name) != passes.end();
+}
+
 // Adds everything, or raises and adds nothing. Kernels and ops of `replaceable`
 // are replaced.
 KernelLibrary Register(const std::string& path,
@@ -281,6 +287,14 @@ KernelLibrary Register(const std::string& path,
     CheckKernel(path, *kernel, staged, *registry, replaceable);
     replaces = replaces || Find(*registry, *kernel) != nullptr;
   }
+  for (const PassDef& pass : staged.Passes()) {
+    SLUICE_ENFORCE(
+        !replaces && !HasPass(*registry, pass.name),
+        ErrorCode::kInvalidArgument, "kernel_library.pass_taken",
+        "kernel library {}: it was loaded before, and its pass {} cannot be "
+        "replaced: start the process again",
+        path, pass.name);
+  }
   if (!replaces) {
     add(*registry);
   } else {
@@ -305,6 +319,17 @@ size_t CurrentKernels(const KernelLibrary& library, const Registry& registry) {
   });
 }
 
+// Whether no kernel and no op of loaded[i] was replaced.
+bool IsCurrent(const Loaded& loaded, size_t i, const Registry& registry) {
+  if (CurrentKernels(loaded[i], registry) < loaded[i].kernels.size()) {
+    return false;
+  }
+  const Loaded later(loaded.begin() + i + 1, loaded.end());
+  return std::ranges::none_of(loaded[i].operators, [&](const std::string& op) {
+    return HasOp(later, op);
+  });
+}
+
 // The loaded libraries of the process; they are never unloaded. One that is
 // loaded again, after others have replaced its kernels, is here again.
 struct Libraries {
@@ -322,11 +347,10 @@ struct Libraries {
     const std::lock_guard lock(mutex);
     std::error_code missing;
     const fs::path file = fs::canonical(path, missing);
-    for (const KernelLibrary& library : loaded) {
-      if (missing || library.path != file) continue;
-      const size_t current = CurrentKernels(library, *registry);
-      const bool is_current = current > 0 && current == library.kernels.size();
-      if (!options.replace || is_current) return library;
+    for (size_t i = 0; i < loaded.size() && !missing; ++i) {
+      if (loaded[i].path == file && IsCurrent(loaded, i, *registry)) {
+        return loaded[i];
+      }
     }
     CheckStamp(path);
     return loaded.emplace_back(

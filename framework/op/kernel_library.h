@@ -27,8 +27,8 @@ struct KernelLibraryOptions {
 };
 
 // Loads the library at `path`; its kernels are candidates in plans that are
-// prepared later. A loaded file is not loaded again, unless it was replaced and
-// shall replace. Thread-safe. If it raises, nothing has changed:
+// prepared later. A loaded file is not loaded again, unless something of it was
+// replaced since. Thread-safe. If it raises, nothing has changed:
 //   NotFound            no such file, or a library that it needs is missing
 //   DataLoss            a truncated file
 //   InvalidArgument     no kernel library; an op or a kernel of its name is

@@ -428,7 +428,7 @@ def test_fit_names_a_folder_that_cannot_be_written_before_it_measures(monkeypatc
 
 
 COMMANDS = ["report", "tune", "compare", "bisect", "race", "verify", "what-if", "records",
-            "machine", "fit"]
+            "machine", "fit", "new"]
 
 
 def test_help_begins_with_a_report_and_each_command_has_a_verb_and_an_example(capsys):
@@ -438,7 +438,7 @@ def test_help_begins_with_a_report_and_each_command_has_a_verb_and_an_example(ca
     found = re.findall(r"^    ([a-z-]+)(?: \(place\))? +(\w+)", out, re.M)
     assert [name for name, _ in found] == COMMANDS
     assert [verb for _, verb in found] == ["write", "measure", "compare", "find", "time", "check",
-                                           "predict", "list", "show", "fit"]
+                                           "predict", "list", "show", "fit", "write"]
     for command in COMMANDS:
         assert status([command, "--help"]) == 0
         out = capsys.readouterr().out
