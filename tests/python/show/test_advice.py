@@ -34,7 +34,7 @@ OBJECTS = {
 CODE = ("generate.py", "layer_table.py", "formula_layers.py", "schedules.py", "nets.py", "reproduce.py")
 # Names of metadata in files.
 KEYS = re.compile(r"sluice\.(machine|measured_\w+|place|reason|report|threads)")
-FILES = ("cc", "h", "onnx", "svg", "py", "program")
+FILES = ("json", "cc", "h", "onnx", "svg", "py", "program")
 PATH = re.compile(r"(?<![\w./$-])([A-Za-z_]\w*(?:\.\w+)*)(?=(\(?))")
 CALL = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 
