@@ -90,12 +90,18 @@ def cxx(call: str) -> list[str]:
     Raises FailedPreconditionError if there is none.
     """
     named = os.environ.get("CXX", "").strip()
-    for each in [named] if named else ["c++", "g++", "clang++"]:
-        program, *options = shlex.split(each)
+    try:
+        words = shlex.split(named)
+    except ValueError as error:
+        raise FailedPreconditionError(
+            f"{call}: CXX={named}: {error}", "compile.no_compiler"
+        ) from None
+    programs = words[:1] or ["c++", "g++", "clang++"]
+    for program in programs:
         if found := shutil.which(program):
-            return [found, *options]
+            return [found, *words[1:]]
     if named:
-        why = f"there is no program {shlex.split(named)[0]} (CXX={named})"
+        why = f"there is no program {words[0]} (CXX={named})"
     else:
         why = (
             "there is no C++ compiler. Debian, Ubuntu: apt install g++. "
@@ -247,7 +253,8 @@ def workspace(call: str) -> Iterator[Path]:
         yield Path(work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        _prune(folder)
+        with contextlib.suppress(OSError):  # others use the folder, too
+            _prune(folder)
 
 
 def _prune(folder: Path) -> None:

