@@ -30,4 +30,4 @@ if bash -eux commands.sh >wrong.log 2>&1; then
   echo "the tests pass with a mistake in $file: $mistake" >&2
   exit 1
 fi
-grep -E "tests failed|[0-9] failed" wrong.log
+grep -E "tests failed|^FAILED" wrong.log
