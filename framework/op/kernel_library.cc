@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -319,15 +320,14 @@ size_t CurrentKernels(const KernelLibrary& library, const Registry& registry) {
   });
 }
 
-// Whether no kernel and no op of loaded[i] was replaced.
-bool IsCurrent(const Loaded& loaded, size_t i, const Registry& registry) {
-  if (CurrentKernels(loaded[i], registry) < loaded[i].kernels.size()) {
-    return false;
-  }
-  const Loaded later(loaded.begin() + i + 1, loaded.end());
-  return std::ranges::none_of(loaded[i].operators, [&](const std::string& op) {
-    return HasOp(later, op);
-  });
+// Whether no kernel was replaced, and no op by the libraries that came later.
+bool IsCurrent(const KernelLibrary& library,
+               const Loaded& later,
+               const Registry& registry) {
+  return CurrentKernels(library, registry) == library.kernels.size() &&
+         std::ranges::none_of(library.operators, [&](const std::string& op) {
+           return HasOp(later, op);
+         });
 }
 
 // The loaded libraries of the process; they are never unloaded. One that is
@@ -347,10 +347,10 @@ struct Libraries {
     const std::lock_guard lock(mutex);
     std::error_code missing;
     const fs::path file = fs::canonical(path, missing);
-    for (size_t i = 0; i < loaded.size() && !missing; ++i) {
-      if (loaded[i].path == file && IsCurrent(loaded, i, *registry)) {
-        return loaded[i];
-      }
+    for (auto each = loaded.begin(); each != loaded.end(); ++each) {
+      if (missing || each->path != file) continue;
+      const Loaded later(std::next(each), loaded.end());
+      if (IsCurrent(*each, later, *registry)) return *each;
     }
     CheckStamp(path);
     return loaded.emplace_back(

@@ -261,6 +261,9 @@ TEST(KernelLibrary, ReplacesKernelsOfOthersWhenAsked) {
   };
   LoadKernelLibrary(SLUICE_BETTER_KERNELS, {.replace = true});
   EXPECT_EQ(run(), 201);
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.kernel_taken",
+              {"good", "relu/test_mine"},
+              [] { LoadKernelLibrary(SLUICE_GOOD_KERNELS); });
   EXPECT_THAT(paths(), ::testing::Contains("libtest_better_kernels"));
   EXPECT_THAT(paths(),
               ::testing::Not(::testing::Contains("libtest_good_kernels")));
