@@ -117,7 +117,7 @@ const KernelDef* Find(const Registry& registry, const KernelDef& kernel) {
   return nullptr;
 }
 
-// What a program knows of an op, one line for each argument and attribute.
+// The interface of an op, one line for each argument and attribute.
 std::vector<std::string> InterfaceOf(const OpSchema& schema) {
   std::vector<std::string> lines;
   for (const TypeVarDef& def : schema.type_vars()) {

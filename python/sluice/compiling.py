@@ -244,7 +244,7 @@ class _Job:
     def _verify(self) -> None:
         from .lab.verify import verify
 
-        # A single file is named as it is, so that commands have its name.
+        # For a single file, so that the commands in messages name it.
         first = self.sources[0].path
         alone = len(self.sources) == 1 and not self.flags
         ops = {each.names[0] for each in self.registered}

@@ -35,7 +35,7 @@ ctest --test-dir build --output-on-failure"""
 
 
 class _Kind(NamedTuple):
-    """What is written of a guide; ``words`` says how its names are replaced."""
+    """The files made from a guide; ``words`` maps its names to new ones."""
 
     guide: str
     files: str
