@@ -62,6 +62,23 @@ function(sluice_install_written_headers include)
     DESTINATION "${include}/sluice" ${ARGN} FILES_MATCHING PATTERN "*.cuh")
 endfunction()
 
+# sluice_install_foreign_headers(FOLDER argument...)
+# Installs below FOLDER those of fmt and Boost that ours include. The arguments go
+# to install().
+function(sluice_install_foreign_headers include)
+  set(folders "")
+  foreach(target IN ITEMS Boost::headers fmt::fmt)
+    list(APPEND folders
+      "$<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>")
+  endforeach()
+  install(CODE "
+    set(COMPILER [[${CMAKE_CXX_COMPILER}]])
+    set(FOLDERS [[${folders}]])
+    set(INCLUDEDIR [[${include}]])" ${ARGN})
+  install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/InstallForeignHeaders.cmake"
+    ${ARGN})
+endfunction()
+
 install(TARGETS ${tools} EXPORT sluice-targets)
 sluice_install_written_headers("${CMAKE_INSTALL_INCLUDEDIR}")
 list(REMOVE_ITEM modules sluice_lab)
@@ -81,12 +98,7 @@ endif()
 install(TARGETS ${plugins}
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sluice_plugins")
 
-# fmt and Boost, as far as these headers need them.
-install(CODE "
-  set(COMPILER [[${CMAKE_CXX_COMPILER}]])
-  set(FOLDERS [[$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>]])
-  set(INCLUDEDIR [[${CMAKE_INSTALL_INCLUDEDIR}]])")
-install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/InstallForeignHeaders.cmake")
+sluice_install_foreign_headers("${CMAKE_INSTALL_INCLUDEDIR}")
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/records/"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice/records"

@@ -6,7 +6,8 @@
 #   sluice_openmp/  libgomp, for machines without one
 #   sluice_plugins/, sluice_records/
 #   include/        the headers that kernels and ops of users include, with those
-#                   of fmt; and libsluice_cuda_kernels.a, which CUDA ones link
+#                   of fmt and Boost; and libsluice_cuda_kernels.a, which CUDA
+#                   ones link
 if(NOT SKBUILD OR NOT SLUICE_PYTHON)
   return()
 endif()
@@ -39,20 +40,13 @@ endif()
 
 # Headers.
 sluice_install_written_headers(${include} COMPONENT python)
+sluice_install_foreign_headers(${include} COMPONENT python)
 add_dependencies(sluice_python sluice_ops_header)
 if(TARGET sluice_cuda_kernels)
   add_dependencies(sluice_python sluice_cuda_kernels)
   install(TARGETS sluice_cuda_kernels
     ARCHIVE DESTINATION sluice COMPONENT python)
 endif()
-set(fmt_headers core)
-if(fmt_VERSION VERSION_GREATER_EQUAL 11)  # core.h includes the others
-  list(APPEND fmt_headers base format)
-endif()
-get_target_property(fmt_folders fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
-list(GET fmt_folders 0 fmt_folder)
-list(TRANSFORM fmt_headers REPLACE "(.+)" "${fmt_folder}/fmt/\\1.h")
-install(FILES ${fmt_headers} DESTINATION ${include}/fmt COMPONENT python)
 
 # Libraries that a bare machine lacks, stripped. libgomp keeps its name, by which
 # libsluice opens it; tools that rename it leave one thread to run.

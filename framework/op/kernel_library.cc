@@ -134,6 +134,11 @@ std::vector<std::string> InterfaceOf(const OpSchema& schema) {
         traits.host ? " host" : "", traits.shape_only ? " shape" : "",
         traits.keeps_layout ? " layout" : "", def.aliases, def.updates,
         def.overwrites, def.few_rows, def.sparse_rows, def.attribute));
+    const RowTraits& rows = schema.rows(def.name);
+    lines.back() += Format(" {} {}", rows.offsets, rows.per_sequence);
+    for (const std::string& input : rows.rows_of) {
+      lines.back() += " " + input;
+    }
   };
   for (const ArgDef& def : schema.inputs()) {
     add("input", def);

@@ -32,6 +32,8 @@ class Sdk(NamedTuple):
     """The folder of libsluice.so.0."""
     includes: list[Path]
     """Folders of headers."""
+    boost: Path | None
+    """Boost's headers, for a machine that has none; None in a build tree."""
     cuda: Path
     """The folder of headers for CUDA."""
     archive: Path
@@ -57,13 +59,13 @@ def sdk(call: str) -> Sdk:
         if stamp.exists():
             archive = libraries / "libsluice_cuda_kernels.a"
             cuda = folder / "sluice_cuda"
-            # fmt and Boost as Sluice was built with. The compiler's own folders
+            # The fmt that Sluice was built with. The compiler's own folders
             # must not be named: their order counts.
-            others = [folder / "sluice_fmt", folder / "sluice_boost"]
-            includes = [each for each in others if each.is_dir()]
+            includes = [folder / "sluice_fmt"]
             if str(folder) not in ("/usr/include", "/usr/local/include"):
                 includes.append(folder)
-            return Sdk(libraries, includes, cuda, archive, stamp)
+            boost = folder / "sluice_boost"
+            return Sdk(libraries, includes, boost, cuda, archive, stamp)
     build = libraries.parent
     stamp = build / "include" / "stamp" / "sluice" / "build_stamp.h"
     link = build / "include" / "platform" / "sluice" / "platform"
@@ -81,7 +83,7 @@ def sdk(call: str) -> Sdk:
         cuda = source / "platform" / "cuda_emulation" / "include"
     includes = [*sorted((build / "include").iterdir()), source / "include"]
     archive = build / "libsluice_cuda_kernels.a"
-    return Sdk(libraries, includes, cuda, archive, stamp)
+    return Sdk(libraries, includes, None, cuda, archive, stamp)
 
 
 def cxx(call: str) -> list[str]:
@@ -110,8 +112,8 @@ def cxx(call: str) -> list[str]:
     raise FailedPreconditionError(f"{call}: {why}", "compile.no_compiler")
 
 
-def nvcc(call: str) -> str:
-    """The path of nvcc: ``CUDACXX``, or in ``CUDA_PATH`` or ``PATH``.
+def nvcc(call: str) -> list[str]:
+    """The command nvcc: ``CUDACXX``, or in ``CUDA_PATH`` or ``PATH``.
 
     Raises FailedPreconditionError if there is none.
     """
@@ -121,7 +123,8 @@ def nvcc(call: str) -> str:
         *(f"{toolkit}/bin/nvcc" for toolkit in toolkits if toolkit),
     ):  # fmt: skip
         if each and (found := shutil.which(each)):
-            return found
+            # Such as -march=native, -fopenmp and -Wl,...
+            return [found, "--forward-unknown-to-host-compiler"]
     raise FailedPreconditionError(
         f"{call}: there is no nvcc, which compiles CUDA sources for this "
         "Sluice: install NVIDIA's CUDA toolkit, or name it: CUDACXX=/path/nvcc",

@@ -37,8 +37,8 @@ _CXX_FLAGS = (
 _NVCC_FLAGS = (
     "-std=c++20", "-O2", "-DNDEBUG", "--extended-lambda",
     "--expt-relaxed-constexpr", "--fmad=false", "-DFMT_USE_CONSTEXPR=1",
-    "-arch=native",
-    "-Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden",
+    "-arch=native", "-fPIC", "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
 )  # fmt: skip
 # Debian's packages of headers that a source may miss.
 _PACKAGES = {
@@ -76,8 +76,8 @@ def compile_kernels(
             CUDAPlace is CUDA, like a ``.cu`` file: it is compiled by nvcc, or
             by the C++ compiler where this Sluice emulates CUDA.
         flags: additional flags of the compiler, such as ``"-O3 -march=native
-            -I include -lmkl"``. They come after ``-std=c++20 -O2``. nvcc gets
-            them, too.
+            -I include -lmkl"``. They come after ``-std=c++20 -O2``. nvcc gives
+            those that it does not know to its C++ compiler.
         verify: run ``sluice.lab.verify`` in another process first, and load
             nothing if a kernel is wrong or cannot be checked.
 
@@ -182,6 +182,8 @@ class _Job:
         # Where files that are included may be.
         options = "\n".join(self.flags)
         named = re.findall(r"(?m)^-(?:I|iquote|isystem)\n?(.+)", options)
+        for variable in ("CPATH", "CPLUS_INCLUDE_PATH"):
+            named += os.environ.get(variable, "").split(":")
         self.folders = [Path(each) for each in named if os.path.isdir(each)]
         self.library = Path()
 
@@ -263,20 +265,23 @@ class _Job:
         """Build the library unless it is in the cache; return whether it is."""
         sdk = compiler.sdk(self.call)
         cuda = self._cuda()
-        commands = [compiler.cxx(self.call)]
-        if cuda == "ON":
-            commands.append([compiler.nvcc(self.call)])
+        # nvcc compiles C++ sources beside CUDA ones, too: it takes all flags.
+        find = compiler.nvcc if cuda == "ON" else compiler.cxx
+        command = find(self.call)
         first = self.sources[0].path
         stem = re.sub(r"\W", "_", first.stem if first else "kernel")
         facts = [_RECIPE, sdk.stamp.read_bytes(), cuda.encode()]
-        key = self._key(facts, commands)
+        facts.append(compiler.identity(command).encode())
+        if cuda == "ON":
+            facts.append(compiler.gpus().encode())
+        key = self._key(facts)
         name = f"{stem}-{key}.so"
         if found := compiler.cached(name):
             self.library = found
             return True
         with compiler.workspace(self.call) as work:
-            self._compile(sdk, cuda, commands, work)
-            if self._edited() or self._key(facts, commands) != key:
+            self._compile(sdk, cuda, command, work)
+            if self._edited() or self._key(facts) != key:
                 raise FailedPreconditionError(
                     f"{self.call}: {self.label}: edited while it was compiled; "
                     "run it again",
@@ -305,7 +310,7 @@ class _Job:
         files = [source for source in self.sources if source.path]
         return any(each.path.read_bytes() != each.data for each in files)
 
-    def _key(self, facts: list[bytes], commands: list[list[str]]) -> str:
+    def _key(self, facts: list[bytes]) -> str:
         """A hash of all that the library depends on."""
         facts = [*facts]
         for source in self.sources:
@@ -316,9 +321,6 @@ class _Job:
             if os.path.isfile(flag):
                 stat = os.stat(flag)
                 facts.append(b"%d %d" % (stat.st_size, stat.st_mtime_ns))
-        facts += [compiler.identity(command).encode() for command in commands]
-        if len(commands) > 1:
-            facts.append(compiler.gpus().encode())
         if any("native" in flag for flag in self.flags):
             config = _core._config()
             facts.append(
@@ -328,47 +330,42 @@ class _Job:
         return hashlib.sha256(hashes).hexdigest()[:16]
 
     def _compile(
-        self,
-        sdk: compiler.Sdk,
-        cuda: str,
-        commands: list[list[str]],
-        work: Path,
+        self, sdk: compiler.Sdk, cuda: str, command: list[str], work: Path
     ) -> None:
         """Write library.so into the folder ``work``."""
+        nvcc = cuda == "ON"
         (work / "entry.h").write_text(entry(self.sources, self.folders, cuda))
         headers = [*sdk.includes, *([sdk.cuda] if cuda != "OFF" else [])]
-        shared = [word for h in headers for word in ("-isystem", str(h))]
-        shared += [flag for flag in self.flags if not _LIBRARY.search(flag)]
+        compile_ = [*command, *(_NVCC_FLAGS if nvcc else _CXX_FLAGS)]
+        compile_ += [word for h in headers for word in ("-isystem", str(h))]
+        if sdk.boost:
+            compile_.append(f"-idirafter{sdk.boost}")
+        compile_ += [flag for flag in self.flags if not _LIBRARY.search(flag)]
         entries = ["-include", str(work / "entry.h")]
         jobs, objects = [], []
         for number, source in enumerate(self.sources, 1):
             path = source.path or work / f"source{number}.cc"
+            words = []
             if source.path is None:
                 path.write_bytes(source.data)
-            by_nvcc = source.cuda and cuda == "ON"
-            command = [*commands[by_nvcc], *(_CXX_FLAGS, _NVCC_FLAGS)[by_nvcc]]
-            command += shared
-            if source.path is None:
-                quoted = "-I" if by_nvcc else "-iquote"
-                command += [quoted, str(source.folder)]
-            if by_nvcc:
-                command += ["-x", "cu"]
-            elif source.cuda:
-                command += ["-x", "c++", "-Wno-unknown-pragmas"]
-            if not by_nvcc:
+                words += ["-I" if nvcc else "-iquote", str(source.folder)]
+            if source.cuda:
+                words += ["-x", "cu"] if nvcc else ["-x", "c++"]
+                words += [] if nvcc else ["-Wno-unknown-pragmas"]
+            if not (source.cuda and nvcc):
                 # One unit less takes half of the time.
-                command, entries = command + entries, []
+                words, entries = words + entries, []
             objects.append(str(work / f"{number}.o"))
-            jobs.append([*command, "-c", str(path), "-o", objects[-1]])
+            jobs.append([*compile_, *words, "-c", str(path), "-o", objects[-1]])
         if entries:
+            (work / "entry.cc").write_text('#include "entry.h"\n')
             objects.append(str(work / "entry.o"))
             jobs.append(
-                [*commands[0], *_CXX_FLAGS, *shared, "-x", "c++", "-c",
-                 str(work / "entry.h"), "-o", objects[-1]]
-            )  # fmt: skip
+                [*compile_, "-c", str(work / "entry.cc"), "-o", objects[-1]]
+            )
         self._run(jobs, work)
-        link = [*commands[0], "-shared", *objects, *self.flags]
-        link += _libraries(sdk, cuda, commands[-1][0])
+        link = [*command, "-shared", *objects, *self.flags]
+        link += _libraries(sdk, cuda, command[0])
         self._run([[*link, "-o", str(work / "library.so")]], work)
 
     def _run(self, jobs: list[list[str]], work: Path) -> None:
@@ -420,7 +417,7 @@ def _libraries(sdk: compiler.Sdk, cuda: str, nvcc: str) -> list[str]:
         found.append("-l:libsluice_cuda_emulation.so")
     elif cuda == "ON":
         folder = Path(os.path.realpath(nvcc)).parent.parent / "lib64"
-        found += [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lcudart", "-lcublas"]
+        found += [f"-Wl,-rpath,{folder}", "-cudart=shared", "-lcublas"]
     return found
 
 

@@ -15,7 +15,7 @@ from processes import python
 from test_lab import status
 
 import sluice as sl
-from sluice import compiler, kernel_sources, lab
+from sluice import _core, compiler, kernel_sources, lab
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ADD_KERNEL = ROOT / "tests/consumers/add_kernel"
@@ -225,6 +225,11 @@ def test_ops_of_several_files_are_compiled_and_replaced(exe, in_folder):
     op.write_text(op.read_text().replace('"slope"', '"slopes"'))
     with pytest.raises(sl.FailedPreconditionError, match="another name"):
         sl.compile_ops(files)
+    rows = 'op.SharesRows("Out", {"X"}).InferShape'
+    text = op.read_text().replace('"slopes"', '"slope"')
+    op.write_text(text.replace("op.InferShape", rows))
+    with pytest.raises(sl.FailedPreconditionError, match="another name"):
+        sl.compile_ops(files)
     with pytest.raises(sl.InvalidArgumentError, match="REGISTER_OPERATOR"):
         sl.compile_ops(kernel)
 
@@ -239,6 +244,34 @@ def test_cuda_is_compiled_as_this_sluice_has_it():
         hint = f"require variant={kernels[0].variant}"
         out = sl.run_op("relu", {"X": X}, place="cuda:0", hint=hint)["Out"]
         assert out.tolist() == [0, 0, 2, 3]
+
+
+def test_nvcc_compiles_both_and_takes_flags_of_the_host(monkeypatch):
+    try:
+        compiler.nvcc("test")
+    except sl.FailedPreconditionError:
+        pytest.skip("no nvcc")
+    config = {**_core._config(), "cuda": "ON"}
+    if config != _core._config():
+        monkeypatch.setattr(_core, "_config", lambda: config)
+    files = [ADD_KERNEL / "fast_relu.cu", ADD_KERNEL / "fast_relu.cc"]
+    flags = "-march=native -fopenmp -Wl,-z,now --use_fast_math"
+    for sources in (files, files[:1]):
+        library = sl.compile_library(sources, flags=flags)
+        assert b".nv_fatbin" in library.read_bytes()
+    message = refused("compile.error", files, flags="-fno-such-flag")
+    assert "-fno-such-flag" in message
+
+
+def test_headers_that_cpath_finds_count(in_folder, monkeypatch):
+    monkeypatch.setenv("CPATH", str(in_folder / "found"))
+    header = in_folder / "found" / "step.h"
+    header.parent.mkdir()
+    text = '#include "step.h"\n' + source("steps", "value + STEP")
+    for step in (1, 2):
+        header.write_text(f"#define STEP {step}\n")
+        sl.compile_kernels(text)
+        assert relu("steps")[1] == step
 
 
 def test_verify_refuses_a_wrong_kernel_before_it_is_loaded():
@@ -475,12 +508,11 @@ def test_headers_are_found_where_packages_have_them(tmp_path, monkeypatch):
         stamp = tmp_path / include / "sluice" / "build_stamp.h"
         stamp.parent.mkdir(parents=True)
         stamp.write_text("")
-        assert found(library).includes == [tmp_path / include]
-        fmt = tmp_path / include / "sluice_fmt"
-        fmt.mkdir()
         sdk = found(library)
         assert sdk.stamp == stamp
-        assert sdk.includes == [fmt, tmp_path / include]
+        folders = [tmp_path / include / "sluice_fmt", tmp_path / include]
+        assert sdk.includes == folders
+        assert sdk.boost == tmp_path / include / "sluice_boost"
         assert sdk.cuda == tmp_path / include / "sluice_cuda"
         assert sdk.archive.parent == tmp_path / library
     build = tmp_path / "tree" / "build"
