@@ -321,7 +321,8 @@ def _install() -> tuple[str, Path | None]:
         prefix = build / "prefix"
         folders = shlex.join([str(build), "--prefix", str(prefix)])
         return f"cmake --install {folders}\n", prefix
-    for prefix in (package, *package.parents):
+    system = Path("/usr/local"), Path("/usr")
+    for prefix in (package, *package.parents, *system):
         for lib in ("lib*", "lib/*"):
             if any(prefix.glob(f"{lib}/cmake/sluice/sluice-config.cmake")):
                 own = str(prefix) not in ("/", "/usr", "/usr/local")

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# What a new user waits for on a bare Debian, part by part; as root, with
+# debootstrap, for what `./dev package` wrote:
+#   bare_machine.sh SUITE FOLDER PACKAGE...
+# SUITE is bookworm or trixie. FOLDER keeps the bare machine for the next time.
+# PACKAGE, each on a fresh machine:
+#   *.whl     to an explained plan and the answer of an ONNX model
+#   *.deb     to the answer of README's C++ program, by g++ alone
+#   *.tar.gz  `pip install` from source
+# With a wheel and a Debian package also, on one machine: kernels compiled from
+# Python, and what `sluice-lab new` writes, built and tested.
+set -euo pipefail
+suite=$1 folder=$2
+shift 2
+here=$(readlink -f "$(dirname "$0")")
+base=$folder/$suite root=$folder/$suite.fresh
+apt=(apt-get install -qy --no-install-recommends)
+mkdir -p "$folder"
+if [ ! -e "$base/complete" ]; then
+  rm -rf "$base"
+  debootstrap --variant=minbase "$suite" "$base" >"$folder/debootstrap.log"
+  touch "$base/complete"
+fi
+trap 'umount "$root/proc" 2>/dev/null || true' EXIT
+
+# fresh FILE...: a machine that has had no command, with the files in /tmp.
+fresh() {
+  umount "$root/proc" 2>/dev/null || true
+  rm -rf --one-file-system "$root"
+  cp -a "$base" "$root"
+  mount -t proc proc "$root/proc"
+  cp "$@" "$root/tmp"
+  # For networks whose certificates are their own.
+  local certificates=/etc/ssl/certs/ca-certificates.crt
+  if [ -e $certificates ]; then
+    mkdir -p "$root/etc/ssl/certs" && cp -L $certificates "$root$certificates"
+  fi
+  begin=$EPOCHREALTIME
+}
+
+# since BEGIN NAME: prints the seconds.
+since() {
+  awk -v a="$1" -v b="$EPOCHREALTIME" -v name="$2" \
+    'BEGIN { printf "%5.1f s  %s\n", b - a, name }'
+}
+
+# part NAME COMMAND...: runs the command on the machine; prints its seconds.
+part() {
+  local start=$EPOCHREALTIME
+  chroot "$root" env -u PYTHONPATH -u LD_LIBRARY_PATH -u CXX HOME=/root \
+    PATH=/v/bin:/usr/bin:/bin:/usr/sbin:/sbin DEBIAN_FRONTEND=noninteractive \
+    "${@:2}" >"$root.log" 2>&1 || { tail -20 "$root.log" && exit 1; }
+  since "$start" "$1"
+}
+
+install_wheel() {
+  part "apt-get install python3 python3-venv" "${apt[@]}" python3 python3-venv
+  part "python3 -m venv" python3 -m venv /v
+  part "pip install, with NumPy and nanobind-backend" \
+    pip install -q --disable-pip-version-check "/tmp/${1##*/}"
+}
+
+from_wheel() {
+  fresh "$1" "$here/first_program.py"
+  part "apt-get update" apt-get update -q
+  install_wheel "$1"
+  part "a plan, explained; an ONNX model's answer; two threads" \
+    python /tmp/first_program.py
+  cat "$root.log"
+  since "$begin" "in all, $suite, ${1##*/}"
+}
+
+from_deb() {
+  fresh "$1"
+  awk '/^```cpp$/ { on = 1; next } /^```$/ && on { exit } on' \
+    "$here/../../README.md" >"$root/tmp/graph.cc"
+  part "apt-get update" apt-get update -q
+  part "apt-get install ./${1##*/}" "${apt[@]}" "/tmp/${1##*/}"
+  part "apt-get install g++ pkg-config" "${apt[@]}" g++ pkg-config
+  part "README's program, compiled" sh -c 'g++ -std=c++20 /tmp/graph.cc -o \
+    /tmp/graph $(pkg-config --cflags --libs sluice)'
+  part "and run" /tmp/graph
+  [ "$(head -2 "$root.log" | tr '\n' ' ')" = "1 0 " ]
+  since "$begin" "in all, $suite, ${1##*/}"
+  [ ! -e "$root/usr/include/boost" ] && [ ! -e "$root/usr/include/fmt" ]
+  chroot "$root" dpkg-query -W -f 'installed: ${Installed-Size} kB\n' sluice
+}
+
+from_source() {
+  fresh "$1"
+  local packages
+  packages=$(awk '/^apt-get install/ { on = 1 } /^```$/ { on = 0 } on' \
+    "$here/../../docs/installing.md" | tr -d '\\\n' | cut -d' ' -f3-)
+  part "apt-get update" apt-get update -q
+  # shellcheck disable=SC2086
+  part "the packages that docs/installing.md lists" "${apt[@]}" $packages
+  part "python3 -m venv" python3 -m venv /v
+  part "pip install ${1##*/}" pip install -q --disable-pip-version-check \
+    "/tmp/${1##*/}"
+  part "it is there" python -c 'import sluice; sluice.show_config()'
+  since "$begin" "in all, $suite, ${1##*/}"
+}
+
+# On the machine that has the Debian package.
+with_both() {
+  cp "$1" "$here/compile_times.py" "$root/tmp"
+  install_wheel "$1"
+  part "compile_kernels" python /tmp/compile_times.py
+  cat "$root.log"
+  part "apt-get install cmake; pip install pytest" sh -c \
+    "${apt[*]} cmake make && pip install -q pytest"
+  local new
+  for new in "kernel quick_relu --op relu" "op leap" "layer gate_layer" \
+    "device npu"; do
+    part "sluice-lab new $new; built and tested" sh -ec "cd /tmp
+      sluice-lab new $new | tee said
+      sed -n '/^build and test/,\$s/^  //p' said >commands.sh && sh -e commands.sh"
+    grep -E "100% tests passed|[0-9]+ passed" "$root.log"
+  done
+}
+
+wheel='' deb=''
+for package in "$@"; do
+  case $package in
+    *.whl) wheel=$package && from_wheel "$package" ;;
+    *.tar.gz) from_source "$package" ;;
+    *.deb) deb=$package ;;
+    *) echo "bare_machine.sh: $package is no .whl, .deb or .tar.gz" >&2 && exit 2 ;;
+  esac
+done
+[ -z "$deb" ] || from_deb "$deb"
+[ -z "$deb" ] || [ -z "$wheel" ] || with_both "$wheel"
