@@ -2,9 +2,10 @@
 # What a new user waits for on a bare Debian, part by part; as root, with
 # debootstrap, for what `./dev package` wrote:
 #   bare_machine.sh SUITE FOLDER PACKAGE...
-# SUITE is bookworm or trixie. FOLDER keeps the bare machine for the next time.
-# PACKAGE, each on a fresh machine:
-#   *.whl     to an explained plan and the answer of an ONNX model
+# SUITE is bookworm, trixie or another of Debian's names. FOLDER keeps the bare
+# machine for the next time. PACKAGE, each on a fresh machine:
+#   *.whl     to an explained plan and the answer of an ONNX model; with the
+#             word `tests` after it, Python's tests with that wheel, too
 #   *.deb     to the answer of README's C++ program, by g++ alone
 #   *.tar.gz  `pip install` from source
 # With a wheel and a Debian package also, on one machine: kernels compiled from
@@ -101,6 +102,19 @@ from_source() {
   since "$begin" "in all, $suite, ${1##*/}"
 }
 
+# On the machine that has the wheel.
+run_tests() {
+  mkdir -p "$root/tmp/tree/tests"
+  cp -r "$here/../python" "$root/tmp/tree/tests"
+  part "pip install pytest" pip install -q pytest
+  part "tests of $(chroot "$root" /v/bin/python --version)" sh -c \
+    'cd /tmp/tree/tests/python && python -m pytest -q -p no:cacheprovider \
+      -rfE test_tensor.py test_executor.py test_kernels.py test_program.py \
+      test_dtypes.py test_wrong_arguments.py test_layers.py test_training.py \
+      test_control_flow.py test_bad_input.py sweep'
+  tail -1 "$root.log"
+}
+
 # On the machine that has the Debian package.
 with_both() {
   cp "$1" "$here/compile_times.py" "$root/tmp"
@@ -114,7 +128,8 @@ with_both() {
     "device npu"; do
     part "sluice-lab new $new; built and tested" sh -ec "cd /tmp
       sluice-lab new $new | tee said
-      sed -n '/^build and test/,\$s/^  //p' said >commands.sh && sh -e commands.sh"
+      sed -n '/^build and test/,\$s/^  //p' said >commands.sh
+      sh -e commands.sh"
     grep -E "100% tests passed|[0-9]+ passed" "$root.log"
   done
 }
@@ -123,9 +138,13 @@ wheel='' deb=''
 for package in "$@"; do
   case $package in
     *.whl) wheel=$package && from_wheel "$package" ;;
+    tests) run_tests ;;
     *.tar.gz) from_source "$package" ;;
     *.deb) deb=$package ;;
-    *) echo "bare_machine.sh: $package is no .whl, .deb or .tar.gz" >&2 && exit 2 ;;
+    *)
+      echo "bare_machine.sh: $package is no .whl, .deb, .tar.gz or tests" >&2
+      exit 2
+      ;;
   esac
 done
 [ -z "$deb" ] || from_deb "$deb"
