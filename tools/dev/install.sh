@@ -5,8 +5,8 @@
 # the next call continues an interrupted installation. The time of the file
 # build/installed is that of the last installation.
 
-# Packages to compile the library.
-build_packages=(g++ cmake ninja-build ccache libboost-dev
+# Packages to compile the library; make is for what users build by the guides.
+build_packages=(g++ cmake ninja-build make ccache libboost-dev
   libboost-context-dev libeigen3-dev
   libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
   libprotobuf-dev)

@@ -47,6 +47,19 @@ Desc Matrices(const MatMulPlan& plan,
 template <typename Op, typename Result>
 KernelWork Work(const KernelQuery& query);
 
+// Without AVX-512 oneDNN adds up the terms of few rows one after the other. Of
+// two million of one sign that loses four digits.
+template <typename Op, typename Result>
+std::string Refusal(const KernelQuery& query) {
+  constexpr int64_t kMostTerms = int64_t{1} << 19;
+  std::string refusal = FitsOneDnn(query);
+  if (!refusal.empty() || WideVectors()) return refusal;
+  const int64_t terms = MatmulPlanOf<Op, Result>(query).k;
+  if (terms <= kMostTerms) return "";
+  return Format("loses digits in sums of over {} terms, here {}", kMostTerms,
+                terms);
+}
+
 // Computes a result as operators/contraction/matmul_kernel.h does.
 template <typename Op, typename Result, typename T>
 class MatmulSequence final : public SequenceKernel {
@@ -55,7 +68,7 @@ class MatmulSequence final : public SequenceKernel {
       : op_(construction) {}
 
   static KernelTraits AdaptTraits(KernelTraits traits) {
-    return traits.Estimate(&Work<Op, Result>).When(&FitsOneDnn);
+    return traits.Estimate(&Work<Op, Result>).When(&Refusal<Op, Result>);
   }
 
  private:
