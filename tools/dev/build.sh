@@ -114,7 +114,7 @@ build() {
     if ! grep -qs 'SLUICE_BUILD_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt"
     then tests=OFF; fi
   fi
-  need "${build_packages[@]}"
+  need "${build_packages[@]}" "${guide_packages[@]}"
   if [ $tests = ON ]; then
     need "${test_packages[@]}"
     [ "$preset" = arm64 ] ||

@@ -5,11 +5,13 @@
 # the next call continues an interrupted installation. The time of the file
 # build/installed is that of the last installation.
 
-# Packages to compile the library; make is for what users build by the guides.
-build_packages=(g++ cmake ninja-build make ccache libboost-dev
+# Packages to compile the library.
+build_packages=(g++ cmake ninja-build ccache libboost-dev
   libboost-context-dev libeigen3-dev
   libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
   libprotobuf-dev)
+# CMake's default, for what users build by the guides.
+guide_packages=(make)
 # Additional packages to compile and run the tests and benchmarks.
 test_packages=(libgtest-dev libgmock-dev libopenblas-serial-dev python3 pkgconf)
 # Without them a build works, but cannot train on several processes.
