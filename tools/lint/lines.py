@@ -14,19 +14,19 @@ import words
 BUDGET = {
     "platform": 13_315,
     "memory": 1_026,
-    "framework": 27_720,  # raised for kinds of values, where benchmarks fell
+    "framework": 27_725,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 62_305,
+    "operators": 62_318,
     "onnx": 12_593,
     "laboratory": 13_865,  # raised for times on emulated devices and budgets
-    "python": 31_671,
+    "python": 31_672,
     "benchmarks": 10_706,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_781,  # raised for circles of Python files, which python pays
+    "tools": 4_783,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_888,
-    "tests": 99_396,
+    "others": 6_894,
+    "tests": 99_577,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
