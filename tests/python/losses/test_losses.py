@@ -52,6 +52,14 @@ def test_a_class_that_is_ignored_has_no_gradient_even_from_0():
     np.testing.assert_array_equal(grad, [[0, 0]])
 
 
+def test_a_mean_of_labels_that_are_all_ignored_is_0():
+    def loss(x, y):
+        return L.sigmoid_cross_entropy_with_logits(x, y, normalize=True)
+
+    found, grad, _ = value(loss, [[1.0, -2.0]], [[-100.0, -100.0]])
+    np.testing.assert_array_equal([found, grad], 0)
+
+
 def test_bpr_loss_keeps_small_numbers_and_checks_labels():
     def loss(label):
         return lambda x: L.bpr_loss(x, constant(np.array(label)))
