@@ -347,7 +347,7 @@ struct Libraries {
   }
 
   const KernelLibrary& Load(const std::string& path,
-                            const KernelLibraryOptions& options,
+                            KernelLibraryOptions options,
                             Registry* registry) {
     const std::lock_guard lock(mutex);
     std::error_code missing;
@@ -390,7 +390,7 @@ std::vector<std::string> FilesOf(const std::string& entry) {
 }  // namespace
 
 const KernelLibrary& LoadKernelLibrary(std::string_view file,
-                                       const KernelLibraryOptions& options) {
+                                       KernelLibraryOptions options) {
   const std::string path(file);
   CheckLoadable(path);
   Registry& registry = Registry::Global();

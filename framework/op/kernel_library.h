@@ -38,7 +38,7 @@ struct KernelLibraryOptions {
 //   Unimplemented       CUDA kernels, where this Sluice has no such CUDA
 // The build stamp is compared before any of the library's code runs.
 SLUICE_API const KernelLibrary& LoadKernelLibrary(
-    std::string_view path, const KernelLibraryOptions& options = {});
+    std::string_view path, KernelLibraryOptions options = {});
 
 // Whether the file has the note of a kernel library, of any version; false for
 // any other file. The library is not loaded.
