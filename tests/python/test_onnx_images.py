@@ -47,6 +47,20 @@ def test_grid_samples_had_other_names_of_modes(old, new, rng):
     np.testing.assert_array_equal(y, z)
 
 
+# Of an odd padding the larger part is at the end for SAME_UPPER alone.
+@pytest.mark.parametrize(
+    "auto_pad, first", [("NOTSET", 1), ("SAME_LOWER", 1), ("SAME_UPPER", 0)]
+)
+def test_transposed_convolutions_are_padded_to_a_size(auto_pad, first, rng):
+    inputs = floats(rng, 1, 2, 3, 3), floats(rng, 2, 1, 3, 3)
+    (whole,) = run("ConvTranspose", inputs, 11, strides=[2, 2])
+    (part,) = run(
+        "ConvTranspose", inputs, 11, strides=[2, 2], output_shape=[6, 6], auto_pad=auto_pad
+    )
+    rows = slice(first, first + 6)
+    np.testing.assert_allclose(part, whole[:, :, rows, rows], 1e-5)
+
+
 @pytest.mark.parametrize("parts", [1, 2])
 def test_transforms(parts, rng):
     x = floats(rng, 2, 7, 4, parts)
