@@ -158,7 +158,8 @@ def test_a_rank_that_dies_ends_all():
 
 @needs_mpi
 def test_a_rank_that_hangs_is_named():
-    environment = {"SLUICE_STALL_SECONDS": "1", "SLUICE_STALL_ABORT": "1"}
+    # Rank 2 must have come by then.
+    environment = {"SLUICE_STALL_SECONDS": "4", "SLUICE_STALL_ABORT": "1"}
     run = start(3, "failing.py", "stop", **environment)
     assert run.returncode != 0
     assert "rank 0 has waited for" in run.stderr

@@ -5,6 +5,7 @@
 The rank is killed after SECONDS of writing.
 """
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -20,7 +21,11 @@ import sluice as sl
 
 def kill_while_writing(path, seconds):
     def look():
-        return {file.name: file.stat().st_size for file in path.parent.iterdir()}
+        sizes = {}
+        for file in path.parent.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # it has another name now
+                sizes[file.name] = file.stat().st_size
+        return sizes
 
     whole = look()
     while look() == whole:
