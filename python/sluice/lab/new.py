@@ -45,11 +45,12 @@ class _Kind(NamedTuple):
 
 
 _KERNEL = (
-    "The kernel is `{name}.cc`. `sluice-lab verify build/lib{name}.so` tries "
-    "more sizes than the test, `sluice-lab race {op} --kernels "
-    "build/lib{name}.so` times it beside the op's other kernels. A program "
-    'uses it after `sl.load_kernel_library("build/lib{name}.so")`, or with '
-    "`SLUICE_KERNEL_PATH=build/lib{name}.so` in its environment."
+    "The kernel is `{name}.cc`. Without CMake, `sluice-lab verify {name}.cc` "
+    "compiles it and tries more sizes than the test, `sluice-lab race {op} "
+    "--kernels {name}.cc` times it beside the op's other kernels. A program "
+    'uses it after `sl.compile_kernels("{name}.cc")`. The library that CMake '
+    'built is used after `sl.load_kernel_library("build/lib{name}.so")`, or '
+    "with `SLUICE_KERNEL_PATH=build/lib{name}.so` in the environment."
 )
 _KINDS = {
     "kernel": _Kind(
@@ -78,7 +79,9 @@ _KINDS = {
         "Say what the op is in `{name}_op.cc`, and compute it in "
         "`{name}_kernel.cc` (and `{name}_kernel.cu` for CUDA). `main.cc` uses "
         "it from C++, `use.py` from Python. `sluice-lab verify "
-        "build/lib{name}_ops.so` tries more sizes than the test.",
+        "build/lib{name}_ops.so` tries more sizes than the test. Without "
+        'CMake, `sl.compile_ops("{name}_op.cc", "{name}_kernel.cc")` compiles '
+        "the op in Python.",
     ),
     "layer": _Kind(
         "adding_a_layer.md",
@@ -165,7 +168,7 @@ def _types_of_kernel(name: str, op: str | None) -> list[str]:
         _refuse(
             "op",
             f"new kernel {name}: for which op? For example --op {guess}; "
-            "sluice-kernels lists all ops",
+            "sl.kernels() in Python lists the kernels of all ops",
         )
     plain = ("cpu", "PLAIN", "plain")
     dtypes = [
@@ -239,7 +242,10 @@ def _readme(kind: str, described: _Kind, names: dict[str, str]) -> str:
     )
     first = f"This {kind} for Sluice was begun by `sluice-lab new`."
     if "PREFIX" in commands:
-        first += " PREFIX is where `cmake --install` put Sluice."
+        first += (
+            " PREFIX is where `cmake --install` put Sluice; "
+            "the Debian package needs none."
+        )
     last = described.readme.format(**names)
     last += f" Sluice's page `docs/{described.guide}` explains each file."
     parts = texts.wrap(first, other=0), f"```\n{commands}\n```"
@@ -341,7 +347,10 @@ def _next(kind: str, name: str, folder: Path) -> str:
     if commands == _CMAKE:
         first, prefix = _install()
         if prefix is None:
-            said = "build and test it; PREFIX has an installed Sluice for C++:"
+            said = (
+                "build and test it; PREFIX has an installed Sluice for C++ "
+                "(a wheel\nhas none, the Debian package needs no PREFIX):"
+            )
         elif prefix == Path("/"):
             option = ""
         else:

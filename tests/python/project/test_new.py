@@ -94,7 +94,7 @@ def test_every_op_that_has_a_plain_kernel_can_have_another():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ("kernel fast_relu", "for which op? For example --op relu; sluice-kernels lists all ops"),
+    ("kernel fast_relu", "for which op? For example --op relu; sl.kernels() in Python lists the kernels of all ops"),
     ("kernel mine", "For example --op relu"),
     ("kernel mine --op rlu", "there is no operator rlu; did you mean elu or relu?"),
     ("kernel mine --op fused_conv2d", "no kernel `plain` to begin with, as passes make it"),
