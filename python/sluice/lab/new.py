@@ -242,10 +242,7 @@ def _readme(kind: str, described: _Kind, names: dict[str, str]) -> str:
     )
     first = f"This {kind} for Sluice was begun by `sluice-lab new`."
     if "PREFIX" in commands:
-        first += (
-            " PREFIX is where `cmake --install` put Sluice; "
-            "the Debian package needs none."
-        )
+        first += " PREFIX is where `cmake --install` put Sluice."
     last = described.readme.format(**names)
     last += f" Sluice's page `docs/{described.guide}` explains each file."
     parts = texts.wrap(first, other=0), f"```\n{commands}\n```"
