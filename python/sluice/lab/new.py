@@ -48,9 +48,8 @@ _KERNEL = (
     "The kernel is `{name}.cc`. Without CMake, `sluice-lab verify {name}.cc` "
     "compiles it and tries more sizes than the test, `sluice-lab race {op} "
     "--kernels {name}.cc` times it beside the op's other kernels. A program "
-    'uses it after `sl.compile_kernels("{name}.cc")`. The library that CMake '
-    'built is used after `sl.load_kernel_library("build/lib{name}.so")`, or '
-    "with `SLUICE_KERNEL_PATH=build/lib{name}.so` in the environment."
+    'uses it after `sl.compile_kernels("{name}.cc")`, or what CMake built by '
+    "`SLUICE_KERNEL_PATH=build/lib{name}.so` in its environment."
 )
 _KINDS = {
     "kernel": _Kind(
@@ -79,9 +78,8 @@ _KINDS = {
         "Say what the op is in `{name}_op.cc`, and compute it in "
         "`{name}_kernel.cc` (and `{name}_kernel.cu` for CUDA). `main.cc` uses "
         "it from C++, `use.py` from Python. `sluice-lab verify "
-        "build/lib{name}_ops.so` tries more sizes than the test. Without "
-        'CMake, `sl.compile_ops("{name}_op.cc", "{name}_kernel.cc")` compiles '
-        "the op in Python.",
+        "build/lib{name}_ops.so` tries more sizes than the test. Python needs "
+        'no CMake: `sl.compile_ops("{name}_op.cc", "{name}_kernel.cc")`.',
     ),
     "layer": _Kind(
         "adding_a_layer.md",
@@ -344,10 +342,7 @@ def _next(kind: str, name: str, folder: Path) -> str:
     if commands == _CMAKE:
         first, prefix = _install()
         if prefix is None:
-            said = (
-                "build and test it; PREFIX has an installed Sluice for C++ "
-                "(a wheel\nhas none, the Debian package needs no PREFIX):"
-            )
+            said = "build and test; PREFIX has an installed Sluice (no wheel):"
         elif prefix == Path("/"):
             option = ""
         else:
