@@ -86,8 +86,7 @@ class Refusals {
     if (place.index >= DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);
     }
-    if (kernel.predicate == nullptr) return "";
-    return kernel.predicate(op_.QueryAt(place));
+    return kernel.Refusal(op_.QueryAt(place));
   }
 
  private:
@@ -111,9 +110,7 @@ class Refusals {
     const bool named = hint.mode == HintMode::kRequire &&
                        !hint.layout.empty() &&
                        HintFitsButLayout(hint, kernel, place);
-    return named && kernel.predicate != nullptr
-               ? kernel.predicate(op_.QueryAt(place))
-               : "";
+    return named ? kernel.Refusal(op_.QueryAt(place)) : "";
   }
 
   // Allows the executor's place, the CPU as fallback, and places in hints.
@@ -234,8 +231,7 @@ CandidateLister::~CandidateLister() = default;
 void CandidateLister::Estimate(const OpFacts& op, Candidate* candidate) const {
   const KernelDef& kernel = *candidate->kernel;
   const KernelQuery query = op.QueryAt(candidate->place);
-  candidate->work = kernel.estimate == nullptr ? DefaultKernelWork(query)
-                                               : kernel.estimate(query);
+  candidate->work = kernel.Work(query);
   const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
   static const MachineFigures kDevice = DeviceFigures();
   candidate->estimate = PredictSeconds(

@@ -52,8 +52,7 @@ int ThreadsFor(const OpFacts& op,
     return num_threads;
   }
   const KernelQuery query = op.QueryAt(place);
-  const KernelWork work = kernel.estimate == nullptr ? DefaultKernelWork(query)
-                                                     : kernel.estimate(query);
+  const KernelWork work = kernel.Work(query);
   return ThreadsFor(
       work, KernelCosts::Active().Of(CostRow(kernel, work), op.dtype), op.dtype,
       ActiveCostModel().Figures(num_threads), num_threads);

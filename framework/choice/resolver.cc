@@ -49,10 +49,6 @@ void UseOwnKernel(PreparedOp* op) {
 bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
   Candidate& choice = op->list->candidates[op->chosen];
   try {
-    auto kernel =
-        op->own_kernel != nullptr
-            ? op->own_kernel->make()
-            : choice.kernel->make({op->desc, choice.kernel->key, op->id});
     const KernelQuery query = op->QueryAt(choice.place);
     KernelPreparation preparation{query};
     const int threads =
@@ -61,7 +57,14 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
             : ThreadsFor(*op, *choice.kernel, choice.place, num_threads);
     preparation.num_threads = threads;
     preparation.probe = probe;
-    kernel->Prepare(preparation);
+    std::unique_ptr<OpKernel> kernel;
+    if (op->own_kernel != nullptr) {
+      kernel = op->own_kernel->make();
+      kernel->Prepare(preparation);
+    } else {
+      kernel = choice.kernel->Prepared(
+          {op->desc, choice.kernel->key, op->id}, &preparation);
+    }
     if (probe) return true;
     op->kernel = threads == num_threads ? std::move(kernel)
                                         : OnOneThread(std::move(kernel));

@@ -255,11 +255,8 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
       error.AddContext(Format("in the shapes of {}", op.type));
     }
     throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    Raise(ErrorCode::kInternal, "infer_shape.foreign_exception",
-          "{}: its shape function raised \"{}\"", op.type, error.what());
+  } catch (...) {
+    RethrowForeign(Format("{}: its shape function", op.type));
   }
   context.CheckOutputsSet();
   return context.output_shapes();

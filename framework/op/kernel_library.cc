@@ -19,6 +19,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/library_note.h"
+#include "sluice/platform/plugin/plugin_file.h"
 
 namespace sluice {
 
@@ -77,7 +78,7 @@ bool CheckStamp(const std::string& path) {
 using AddKernels = void (*)(Registry&);
 
 AddKernels Open(const std::string& path) {
-  void* handle = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = OpenLibrary(fs::absolute(path).string(), "kernel library");
   if (handle == nullptr) {
     const char* reason = dlerror();
     Raise(ErrorCode::kNotFound, "kernel_library.open",
@@ -178,6 +179,12 @@ void CheckOp(const std::string& path,
              const OpSchema& schema,
              const Registry& registry,
              const Loaded& replaceable) {
+  SLUICE_ENFORCE(
+      schema.role() == OpRole::kNone, ErrorCode::kInvalidArgument,
+      "kernel_library.role",
+      "kernel library {}: operator {} serves the role {} (OpSchema::Serves), "
+      "which only operators of Sluice do",
+      path, schema.name(), schema.role());
   const OpSchema* other = registry.FindSchema(schema.name());
   if (other == nullptr) return;
   SLUICE_ENFORCE(HasOp(replaceable, schema.name()), ErrorCode::kInvalidArgument,
@@ -185,8 +192,7 @@ void CheckOp(const std::string& path,
                  "kernel library {}: there is an operator {} already", path,
                  schema.name());
   SLUICE_ENFORCE(
-      InterfaceOf(schema) == InterfaceOf(*other) &&
-          schema.role() == OpRole::kNone,
+      InterfaceOf(schema) == InterfaceOf(*other),
       ErrorCode::kFailedPrecondition, "kernel_library.op_changed",
       "kernel library {}: operator {} is loaded already, and had other "
       "arguments, attributes, defaults or dtypes, with which programs may use "
@@ -219,6 +225,15 @@ void CheckForeignOp(const std::string& path,
                  "own, \"plain\" is that of Sluice's kernel (use "
                  "REGISTER_OP_KERNEL)",
                  path, kernel);
+  // Likewise the modules of libraries.
+  for (const KernelModule* module : registry.Modules(kernel.op)) {
+    SLUICE_ENFORCE(module->library != kernel.key.library,
+                   ErrorCode::kInvalidArgument, "kernel_library.module",
+                   "kernel library {}: kernel {} has the library word of "
+                   "Sluice's own kernels by {}; give it another one, such as "
+                   "MINE (REGISTER_OP_KERNEL)",
+                   path, kernel, module->library);
+  }
 }
 
 // Raises when the kernel cannot be added to `registry`, or replaced there if it
@@ -267,6 +282,18 @@ bool HasPass(const Registry& registry, const std::string& name) {
   return std::ranges::find(passes, name, &PassDef::name) != passes.end();
 }
 
+// Calls the library, whose errors then name it.
+void Add(const std::string& path, AddKernels add, Registry* registry) {
+  try {
+    add(*registry);
+  } catch (const Error& error) {
+    Raise(error.code(), error.check_id(), "kernel library {}: {}", path,
+          error.what());
+  } catch (...) {
+    RethrowForeign(Format("kernel library {}: a registration", path));
+  }
+}
+
 // Adds everything, or raises and adds nothing. Kernels and ops of `replaceable`
 // are replaced.
 KernelLibrary Register(const std::string& path,
@@ -274,12 +301,7 @@ KernelLibrary Register(const std::string& path,
                        const Loaded& replaceable,
                        Registry* registry) {
   Registry staged;
-  try {
-    add(staged);
-  } catch (const Error& error) {
-    Raise(error.code(), error.check_id(), "kernel library {}: {}", path,
-          error.what());
-  }
+  Add(path, add, &staged);
   KernelLibrary library;
   library.path = path;
   library.operators = staged.OpNames();
@@ -302,7 +324,7 @@ KernelLibrary Register(const std::string& path,
         path, pass.name);
   }
   if (!replaces) {
-    add(*registry);
+    Add(path, add, registry);
   } else {
     for (const std::string& op : library.operators) {
       registry->ReplaceOperator(staged.Schema(op));

@@ -18,7 +18,7 @@ const KernelDef* PlainKernel(const PreparedOp& op) {
   for (const KernelDef* kernel : Registry::Global().Kernels(op.desc.type)) {
     if (kernel->key.place == PlaceKind::kCPU &&
         kernel->key.library == "PLAIN" && kernel->key.dtype == op.dtype &&
-        (kernel->predicate == nullptr || kernel->predicate(query).empty())) {
+        kernel->Refusal(query).empty()) {
       return kernel;
     }
   }
@@ -28,10 +28,10 @@ const KernelDef* PlainKernel(const PreparedOp& op) {
 std::vector<Tensor> RunOnHost(const PreparedOp& op,
                               const KernelDef& def,
                               std::vector<Tensor> inputs) {
-  const std::unique_ptr<OpKernel> kernel = def.make({op.desc, def.key, op.id});
   const KernelQuery query = op.QueryAt(CPUPlace());
   KernelPreparation preparation{query};
-  kernel->Prepare(preparation);
+  const std::unique_ptr<OpKernel> kernel =
+      def.Prepared({op.desc, def.key, op.id}, &preparation);
   std::vector<Tensor> outputs(op.outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i]

@@ -9,6 +9,12 @@
 
 namespace sluice {
 
+static int Run(const PassDef& pass, Graph* graph) try {
+  return pass.run(*graph);
+} catch (...) {
+  RethrowForeign(Format("pass {}", pass.name));
+}
+
 std::vector<std::string> RunPasses(Graph* graph) {
   // Passes are registered by the libraries of their kernels. The decision about
   // each op reports disabled or missing libraries.
@@ -21,7 +27,7 @@ std::vector<std::string> RunPasses(Graph* graph) {
   std::vector<std::string> remarks;
   for (const PassDef& pass : Registry::Global().Passes()) {
     if (!graph->BeginPass(pass.name)) continue;
-    const int changes = pass.run(*graph);
+    const int changes = Run(pass, graph);
     if (changes > 0) {
       remarks.push_back(Format("pass {}: {} change{}", pass.name, changes,
                                changes == 1 ? "" : "s"));

@@ -48,6 +48,13 @@ bool HasRows(const OpSchema& schema, const std::string& argument) {
       [&](const ArgDef& def) { return def.sparse_rows == argument; });
 }
 
+std::vector<OpDesc> CallGradient(OpSchema::GradientFn gradient,
+                                 const OpDesc& forward) try {
+  return gradient(forward);
+} catch (...) {
+  RethrowForeign(Format("{}: its gradient function", forward.type));
+}
+
 // Placeholder for an unwanted output, so that later ones keep their positions.
 const char* const kUnused = "";
 
@@ -151,7 +158,7 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
   if (gradient == nullptr) return {};
   std::vector<OpDesc> ops;
   std::set<std::string> made;
-  for (OpDesc& op : gradient(context.forward)) {
+  for (OpDesc& op : CallGradient(gradient, context.forward)) {
     if (!HasInput(context, op, made)) continue;
     for (const auto& [argument, vars] : op.outputs) {
       made.insert(vars.begin(), vars.end());

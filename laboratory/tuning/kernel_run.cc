@@ -138,11 +138,10 @@ KernelRun::KernelRun(const IsolatedOp& op,
       queue_(queue),
       arguments_(MakeArgTable(op.facts.QueryAt(place))) {
   const OpFacts& facts = op.facts;
-  kernel_ = kernel.make({facts.desc, kernel.key, facts.id});
   const KernelQuery query = facts.QueryAt(place);
   KernelPreparation preparation{query};
   preparation.num_threads = num_threads;
-  kernel_->Prepare(preparation);
+  kernel_ = kernel.Prepared({facts.desc, kernel.key, facts.id}, &preparation);
   if (queue == nullptr && place.kind != PlaceKind::kCPU) {
     own_queue_ = DeviceManager::Instance().Get(place).CreateContext();
   } else if (queue == nullptr && kernel.make_queue != nullptr) {

@@ -201,8 +201,7 @@ const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
     }
     if (kernel->variant == kReferenceVariant) return kernel;
     if (kernel->key.library != "PLAIN" ||
-        (kernel->predicate != nullptr &&
-         !kernel->predicate(op.QueryAt(CPUPlace())).empty())) {
+        !kernel->Refusal(op.QueryAt(CPUPlace())).empty()) {
       continue;
     }
     if (kernel->variant == "plain") return kernel;

@@ -1,8 +1,11 @@
 #include "sluice/platform/plugin/plugin_file.h"
 
 #include <cerrno>
+#include <cfenv>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -130,6 +133,38 @@ void CheckSharedLibrary(const std::string& path, std::string_view what) {
                  "{} {}: the file is truncated or damaged: its tables "
                  "speak of more than its {} bytes",
                  what, path, file.size());
+}
+
+void* OpenLibrary(const std::string& path, std::string_view what) {
+  // g++ 12 gives what is linked with -ffast-math an initialiser after which the
+  // thread takes denormal numbers for zero.
+  struct FloatingPoint {
+    FloatingPoint() { std::fegetenv(&before); }
+    ~FloatingPoint() { std::fesetenv(&before); }
+    std::fenv_t before;
+  } guard;
+  // A second dlopen of such a file would succeed, without the initialisers.
+  static std::mutex mutex;
+  static auto* const kFailed = new std::map<std::string, Error>();
+  {
+    const std::lock_guard lock(mutex);
+    const auto failed = kFailed->find(path);
+    if (failed != kFailed->end()) throw Error(failed->second);
+  }
+  // The C library says that dlopen raises nothing, which is not so.
+  void* (*volatile const open)(const char*, int) = dlopen;
+  try {
+    return open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {
+    try {
+      RethrowForeign(Format("{} {}: an initialiser of it", what, path));
+    } catch (Error& error) {
+      error.AddContext("start the process again before it is loaded again");
+      const std::lock_guard lock(mutex);
+      kFailed->emplace(path, error);
+      throw;
+    }
+  }
 }
 
 }  // namespace sluice

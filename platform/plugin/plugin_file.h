@@ -15,4 +15,9 @@ namespace sluice {
 SLUICE_API void CheckSharedLibrary(const std::string& path,
                                    std::string_view what = "plug-in");
 
+// Opens a library that somebody else built, as dlopen does; returns null where
+// dlerror has the reason. Its initialisers run: what one raises is an error, of
+// the same file from then on, and none changes how this thread computes.
+SLUICE_API void* OpenLibrary(const std::string& path, std::string_view what);
+
 }  // namespace sluice

@@ -40,7 +40,7 @@ LoaderState& State() {
 
 EntryPoint FindEntryPoint(const std::string& path) {
   // A plug-in's symbols stay local; unresolved ones are detected now.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = OpenLibrary(path, "plug-in");
   if (library == nullptr) {
     Raise(ErrorCode::kInvalidArgument, "plugin.unloadable",
           "plug-in {}: the system cannot load it: {}", path, dlerror());

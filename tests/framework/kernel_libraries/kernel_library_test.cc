@@ -1,6 +1,7 @@
 #include "sluice/framework/op/kernel_library.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -187,6 +188,50 @@ TEST(KernelLibrary, AnOperatorWithATakenNameIsRefused) {
               {"op_taken", "operator relu already"},
               [] { LoadKernelLibrary(SLUICE_OP_TAKEN_KERNELS); });
   EXPECT_EQ(Registry::Global().FindSchema("test_new_op"), nullptr);
+}
+
+TEST(KernelLibrary, AnOperatorWithARoleOfSluicesIsRefused) {
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.role",
+              {"test_role_kernels", "operator test_role", "role sum"},
+              [] { LoadKernelLibrary(SLUICE_ROLE_KERNELS); });
+  EXPECT_EQ(Registry::Global().FindSchema("test_before_role"), nullptr);
+}
+
+TEST(KernelLibrary, TheLibraryWordOfAModuleIsTakenBeforeItIsLoaded) {
+  const auto modules = Registry::Global().Modules("matmul");
+  if (std::ranges::none_of(modules, [](const KernelModule* module) {
+        return module->library == "EIGEN";
+      })) {
+    GTEST_SKIP() << "built without Eigen's kernels";
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.module",
+              {"module", "matmul/test_module", "EIGEN", "MINE"},
+              [] { LoadKernelLibrary(SLUICE_MODULE_KERNELS); });
+}
+
+TEST(KernelLibrary, WhatARegistrationRaisesIsAnError) {
+  ExpectError(ErrorCode::kInternal, "error.foreign",
+              {"refusing", "a registration raised \"no table\""},
+              [] { LoadKernelLibrary(SLUICE_REFUSING_KERNELS); });
+}
+
+// In a process of its own: the system's loader stays locked for others.
+TEST(KernelLibrary, WhatAnInitialiserRaisesIsAnErrorEachTime) {
+  const auto load = [] {
+    for (int time = 0; time < 2; ++time) {
+      ExpectError(ErrorCode::kInternal, "error.foreign",
+                  {"raising", "an initialiser of it raised \"not today\"",
+                   "start the process again"},
+                  [] { LoadKernelLibrary(SLUICE_RAISING_KERNELS); });
+    }
+    std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(load(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(KernelLibrary, ItsInitialisersDoNotChangeHowTheThreadComputes) {
+  LoadKernelLibrary(SLUICE_GOOD_KERNELS);
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
 TEST(KernelLibrary, TheNameOfSluicesCudaKernelIsTakenBeforeItIsLoaded) {

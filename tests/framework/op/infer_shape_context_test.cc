@@ -186,7 +186,7 @@ TEST_F(InferShapeContextTest, AnExceptionOfAShapeFunctionIsAnErrorOfTheOp) {
   });
   for (const auto& [size, what] : std::map<int64_t, const char*>{
            {1, "\"boom\""}, {2, "argument not found"}}) {
-    ExpectError(ErrorCode::kInternal, "infer_shape.foreign_exception",
+    ExpectError(ErrorCode::kInternal, "error.foreign",
                 {"shaper: its shape function raised", what}, [&, size = size] {
                   InferShapes(
                       schema_, op_, {DDim({size}), DDim({3}), DDim({3})},

@@ -1,6 +1,9 @@
 #include "sluice/framework/op/registry.h"
 
+#include <memory>
 #include <set>
+#include <stdexcept>
+#include <string>
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
@@ -126,6 +129,38 @@ TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
   EXPECT_EQ(before->version, "1");
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
               [&] { registry.ReplaceKernel(KernelDef()); });
+}
+
+TEST(RegistryTest, WhatAKernelRaisesIsAnErrorThatNamesIt) {
+  KernelDef kernel = Kernel("hasty", DType::kFloat32);
+  const OpSchema schema("op");
+  const OpDesc op;
+  const KernelQuery query{schema, op, {}, {}, {}, {}, PlaceKey()};
+  KernelPreparation preparation{query};
+  const OpKernelConstruction construction(op, kernel.key);
+  EXPECT_EQ(kernel.Refusal(query), "");
+  EXPECT_NE(kernel.Prepared(construction, &preparation), nullptr);
+  kernel.predicate = [](const KernelQuery&) -> std::string {
+    throw std::out_of_range("no input 7");
+  };
+  ExpectError(ErrorCode::kInternal, "error.foreign",
+              {"When", "op/hasty (cpu float32 PLAIN)", "\"no input 7\""},
+              [&] { kernel.Refusal(query); });
+  kernel.estimate = [](const KernelQuery&) -> KernelWork { throw 7; };
+  ExpectError(ErrorCode::kInternal, "error.foreign",
+              {"estimate", "op/hasty", "no std::exception"},
+              [&] { kernel.Work(query); });
+  kernel.make = [](const OpKernelConstruction&) -> std::unique_ptr<OpKernel> {
+    throw std::logic_error("not so");
+  };
+  ExpectError(ErrorCode::kInternal, "error.foreign",
+              {"Prepare of kernel op/hasty", "\"not so\""},
+              [&] { kernel.Prepared(construction, &preparation); });
+  kernel.make = [](const OpKernelConstruction&) -> std::unique_ptr<OpKernel> {
+    Raise(ErrorCode::kUnimplemented, "test.refuses", "not this one");
+  };
+  ExpectError(ErrorCode::kUnimplemented, "test.refuses", {"not this one"},
+              [&] { kernel.Prepared(construction, &preparation); });
 }
 
 TEST(RegistryTest, CountsWhatIsReplaced) {
