@@ -62,8 +62,10 @@ function(sluice_scan_registrations out)
     file(READ "${source}" text)
     # Brackets and semicolons would break CMake's lists.
     string(REGEX REPLACE "[][;]" " " text "${text}")
-    string(REGEX REPLACE "//[^\n]*" "" text "${text}")
-    string(REGEX REPLACE "/[*]([^*]|[*]+[^*/])*[*]+/" " " text "${text}")
+    # Comments, and texts in quotes, in which those have no meaning.
+    string(REGEX REPLACE
+      "//[^\n]*|/[*]([^*]|[*]+[^*/])*[*]+/|'[\\]?\"'|\"([^\"\\\n]|[\\].)*\""
+      " " text "${text}")
     string(REGEX REPLACE "[ \t\r\n]+" " " text "${text}")
 
     set(word "([A-Za-z0-9_]+)")

@@ -62,8 +62,8 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
       kernel = op->own_kernel->make();
       kernel->Prepare(preparation);
     } else {
-      kernel = choice.kernel->Prepared(
-          {op->desc, choice.kernel->key, op->id}, &preparation);
+      kernel = choice.kernel->Prepared({op->desc, choice.kernel->key, op->id},
+                                       &preparation);
     }
     if (probe) return true;
     op->kernel = threads == num_threads ? std::move(kernel)

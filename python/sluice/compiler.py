@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import glob
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -20,6 +22,7 @@ from . import _core
 from .errors import FailedPreconditionError
 
 _KEPT = 500  # libraries in the cache
+_CACHED = re.compile(r"\w+-[0-9a-f]{16}\.so")  # their names
 _DAY = 86400.0
 # Versions that Sluice itself is compiled with.
 _VERSIONS = {"g++": 12, "clang": 14}
@@ -177,7 +180,8 @@ def run(commands: Sequence[Sequence[str]], work: Path) -> tuple[bool, str]:
         Whether all succeeded, and what they wrote.
     """
     texts, ok = [], True
-    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    # What a compiler that is killed leaves is removed with the folder.
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(work)}
     width = os.cpu_count() or 1
     for start in range(0, len(commands), width):
         with contextlib.ExitStack() as stack:
@@ -187,9 +191,10 @@ def run(commands: Sequence[Sequence[str]], work: Path) -> tuple[bool, str]:
                 process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=log,
                     stderr=subprocess.STDOUT, env=environment,
+                    start_new_session=True,
                 )  # fmt: skip
                 stack.callback(process.wait)
-                stack.callback(process.kill)
+                stack.callback(_kill, process)
                 running.append((process, log))
             for process, log in running:
                 ok = process.wait() == 0 and ok
@@ -198,8 +203,33 @@ def run(commands: Sequence[Sequence[str]], work: Path) -> tuple[bool, str]:
     return ok, "".join(texts)
 
 
-# The folder of this process, for lack of a cache.
-_own: list[tempfile.TemporaryDirectory[str]] = []
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a compiler that still runs, and the programs that it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+# The folder of this process, for lack of a cache, by the process.
+_own: dict[int, Path] = {}
+
+
+def _make_own() -> Path:
+    """Make this process's folder, unless it is there.
+
+    It is removed at the end of the process, not at that of a fork. Others may
+    remove it before, as what cleans /tmp.
+    """
+    pid = os.getpid()
+    if pid not in _own or not _own[pid].is_dir():
+        folder = Path(tempfile.mkdtemp(prefix="sluice_kernels_"))
+        _own[pid] = folder
+
+        def remove() -> None:
+            if os.getpid() == pid:
+                shutil.rmtree(folder, ignore_errors=True)
+
+        atexit.register(remove)
+    return _own[pid]
 
 
 def _cache() -> Path | None:
@@ -218,7 +248,7 @@ def _cache() -> Path | None:
 
 def cached(name: str) -> Path | None:
     """The library of this name in the cache, if it is there."""
-    for folder in (_cache(), *(Path(each.name) for each in _own)):
+    for folder in (_cache(), *_own.values()):
         # Not Path.is_file, which raises where the folder cannot be read.
         if folder is not None and os.path.isfile(library := folder / name):
             with contextlib.suppress(OSError):
@@ -242,6 +272,7 @@ def workspace(call: str) -> Iterator[Path]:
         work = tempfile.mkdtemp(prefix=".work-", dir=folder)
     except OSError as error:
         if not _own:
+            _make_own()
             warnings.warn(
                 f"{call}: the cache {folder or ''} cannot be written "
                 f"({error.strerror or error}), so that each process compiles "
@@ -249,8 +280,7 @@ def workspace(call: str) -> Iterator[Path]:
                 RuntimeWarning,
                 stacklevel=6,
             )
-            _own.append(tempfile.TemporaryDirectory(prefix="sluice_kernels_"))
-        folder = Path(_own[0].name)
+        folder = _make_own()
         work = tempfile.mkdtemp(prefix=".work-", dir=folder)
     try:
         yield Path(work)
@@ -267,7 +297,8 @@ def _prune(folder: Path) -> None:
         with contextlib.suppress(OSError):
             used.append((path.stat().st_mtime, path))
     used.sort(reverse=True)
-    libraries = [path for _, path in used if path.suffix == ".so"]
+    # The folder may be one that has other files, too.
+    libraries = [path for _, path in used if _CACHED.fullmatch(path.name)]
     for path in libraries[_KEPT:]:
         path.unlink(missing_ok=True)
     for modified, path in used:

@@ -7,6 +7,7 @@ headers of this Sluice and loads it. ``docs/adding_a_kernel.md`` is the guide.
 from __future__ import annotations
 
 import hashlib
+import keyword
 import os
 import re
 import shlex
@@ -14,15 +15,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _core, compiler
+from . import _core, compiler, layers
 from .errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     SluiceError,
     UnimplementedError,
 )
-from .kernel_sources import entry, read, scan_all
-from .tools import Kernel
+from .kernel_sources import Source, entry, read, scan_all
+from .tools import Kernel, load, ops_of_libraries
 
 __all__ = ["compile_kernels", "compile_library", "compile_ops"]
 
@@ -50,11 +51,12 @@ _PACKAGES = {
 _DAMAGED = re.compile(
     r"plugin\.|kernel_library\.(stamp|version|entry|open|other_cuda)$"
 )
-_LIBRARY = re.compile(r"\.(?:a|o|so[.\d]*)$")  # among the flags
-# What this process compiled: kernels by op, library, place and variant, and the
-# libraries of ops.
+# Among the flags: files for the linker, and flags whose next word is no file.
+_LIBRARY = re.compile(r"[^-].*\.(?:a|o|so[.\d]*)")
+_WITH_A_WORD = re.compile(r"-(?:[DUILlx]|i\w+)")
+_SANITIZER = re.compile(r"-fsanitize=(?:\w+,)*(address|thread)\b")
+# What this process compiled: kernels by op, library, place and variant.
 _kernels: set[tuple[str, str, str, str]] = set()
-_ops: dict[str, Path] = {}
 
 
 def compile_kernels(
@@ -128,11 +130,13 @@ def compile_ops(
             "line; compile_kernels is for kernels of ops that exist",
             "compile.no_op",
         )
+    _check_names(ops)
     before = set(_core._op_names())
     job.load(verify)
     ops += [o for o in _core._op_names() if o not in before and o not in ops]
     for op in ops:
-        _ops[op] = job.library
+        for module in (layers, layers.ops):
+            vars(module).pop(op, None)  # the function of an older schema
     return ops
 
 
@@ -159,6 +163,22 @@ def compile_library(
     return job.library
 
 
+def _check_names(ops: Sequence[str]) -> None:
+    """Refuse ops that could not have a function in sluice.layers."""
+    known = _core._op_names()
+    for op in ops:
+        why = ""
+        if op not in known and op in vars(layers):
+            why = f"there is a sluice.layers.{op} already"
+        elif keyword.iskeyword(op) or not op.isidentifier() or op[0] == "_":
+            why = "Python has no such name of a function"
+        if why:
+            raise InvalidArgumentError(
+                f"compile_ops: {op} is no name for an op: {why}; give another",
+                "compile.op_name",
+            )
+
+
 class _Job:
     """One call: its sources, and the library that becomes of them."""
 
@@ -180,17 +200,21 @@ class _Job:
             )
         self._refuse_plain()
         # Where files that are included may be.
-        options = "\n".join(self.flags)
-        named = re.findall(r"(?m)^-(?:I|iquote|isystem)\n?(.+)", options)
+        named = self._named("I|iquote|isystem|idirafter")
         for variable in ("CPATH", "CPLUS_INCLUDE_PATH"):
             named += os.environ.get(variable, "").split(":")
         self.folders = [Path(each) for each in named if os.path.isdir(each)]
         self.library = Path()
 
+    def _named(self, options: str) -> list[str]:
+        """What options such as "I|iquote" name, in their word or the next."""
+        lines = "\n".join(self.flags)
+        return re.findall(rf"(?m)^-(?:{options})\n?(.+)", lines)
+
     def _refuse_plain(self) -> None:
         """Refuse the names of Sluice's kernels before anything is compiled."""
         own = {r.names[0] for r in self.registered if r.macro == "OPERATOR"}
-        known = {*_core._op_names()} - {*own, *_ops}
+        known = {*_core._op_names()} - {*own, *ops_of_libraries}
         plain = ("cpu", "PLAIN", "plain")
         for each in self.registered:
             op, _, place, _ = (
@@ -211,8 +235,24 @@ class _Job:
                     "compile.plain",
                 )
 
+    def _refuse_sanitizers(self) -> None:
+        """Refuse a runtime that ends a process which it did not begin with."""
+        maps = Path("/proc/self/maps").read_bytes()
+        for flag in self.flags:
+            found = _SANITIZER.match(flag)
+            if found and f"lib{found[1][0]}san".encode() not in maps:
+                library = f"lib{found[1][0]}san.so"
+                raise FailedPreconditionError(
+                    f"{self.call}: flags: {flag} ends a process that did not "
+                    "start with it; start Python with LD_PRELOAD=$(g++ "
+                    f"-print-file-name={library}), or load the file of "
+                    "compile_library there",
+                    "compile.sanitizer",
+                )
+
     def load(self, verify: bool) -> list[Kernel]:
         """Build the library, verify it if requested, and load it."""
+        self._refuse_sanitizers()
         was_there = self.build()
         if verify:
             self._verify()
@@ -225,6 +265,9 @@ class _Job:
             self.library.unlink(missing_ok=True)
             self.build()
             kernels = self._load()
+        for each in self.registered:
+            if each.macro == "OPERATOR":
+                ops_of_libraries[each.names[0]] = self.library
         _kernels.update(
             each.kernel for each in self.registered if "KERNEL" in each.macro
         )
@@ -232,12 +275,18 @@ class _Job:
 
     def _load(self) -> list[dict[str, str]]:
         try:
-            return _core._load_kernel_library(self.library, True)
+            return load(self.library, True)
         except SluiceError as error:
             text = str(error.args[0])
-            name = f"kernel library {self.library}: "
-            text = text.replace(name, f"{self.call}: {self.label}: ")
-            text = text.replace(str(self.library), self.label)
+            for path in (str(self.library), os.path.realpath(self.library)):
+                name = f"kernel library {path}: "
+                text = text.replace(name, f"{self.call}: {self.label}: ")
+                text = text.replace(path, self.label)
+            if "failed to map segment" in text:
+                text += (
+                    f"; may programs run from {self.library.parent} (mounted "
+                    "noexec)? SLUICE_KERNEL_CACHE=FOLDER names another folder"
+                )
             if error.check_id == "kernel_library.version":
                 stamp = compiler.sdk(self.call).stamp
                 text += f"; the headers are those of {stamp}"
@@ -251,7 +300,8 @@ class _Job:
         alone = len(self.sources) == 1 and not self.flags
         ops = {each.names[0] for each in self.registered}
         own = {r.names[0] for r in self.registered if r.macro == "OPERATOR"}
-        needed = sorted({_ops[op] for op in ops - own if op in _ops})
+        libraries = ops_of_libraries.items()
+        needed = sorted({path for op, path in libraries if op in ops - own})
         path = first if alone and first else self.library
         result = verify(path, libraries=needed)
         if not result:
@@ -269,7 +319,8 @@ class _Job:
         find = compiler.nvcc if cuda == "ON" else compiler.cxx
         command = find(self.call)
         first = self.sources[0].path
-        stem = re.sub(r"\W", "_", first.stem if first else "kernel")
+        # Names of files have 255 bytes at most.
+        stem = re.sub(r"\W", "_", first.stem[:48] if first else "kernel")
         facts = [_RECIPE, sdk.stamp.read_bytes(), cuda.encode()]
         facts.append(compiler.identity(command).encode())
         if cuda == "ON":
@@ -310,17 +361,29 @@ class _Job:
         files = [source for source in self.sources if source.path]
         return any(each.path.read_bytes() != each.data for each in files)
 
+    def _files(self) -> list[str]:
+        """Files that the flags may name: objects, libraries, more flags."""
+        files = [flag.removeprefix("@") for flag in self.flags]
+        for folder in self._named("L"):
+            for name in self._named("l"):
+                for file in (f"lib{name}.so", f"lib{name}.a", name[1:]):
+                    files.append(os.path.join(folder, file))
+        return files
+
     def _key(self, facts: list[bytes]) -> str:
         """A hash of all that the library depends on."""
         facts = [*facts]
         for source in self.sources:
             facts += [b"cu" if source.cuda else b"cc", source.data]
             facts += source.included(self.folders).values()
-        facts += [flag.encode() for flag in self.flags]
-        for flag in self.flags:
-            if os.path.isfile(flag):
-                stat = os.stat(flag)
-                facts.append(b"%d %d" % (stat.st_size, stat.st_mtime_ns))
+        facts += [os.fsencode(flag) for flag in self.flags]
+        for path in filter(os.path.isfile, self._files()):
+            stat = os.stat(path)
+            facts.append(b"%d %d" % (stat.st_size, stat.st_mtime_ns))
+        for name in filter(os.path.isfile, self._named("include|imacros")):
+            path = Path(name)
+            header = Source(name, path.read_bytes(), path.absolute())
+            facts += [header.data, *header.included(self.folders).values()]
         if any("native" in flag for flag in self.flags):
             config = _core._config()
             facts.append(
@@ -340,7 +403,7 @@ class _Job:
         compile_ += [word for h in headers for word in ("-isystem", str(h))]
         if sdk.boost:
             compile_.append(f"-idirafter{sdk.boost}")
-        compile_ += [flag for flag in self.flags if not _LIBRARY.search(flag)]
+        compile_ += _without_libraries(self.flags)
         entries = ["-include", str(work / "entry.h")]
         jobs, objects = [], []
         for number, source in enumerate(self.sources, 1):
@@ -367,6 +430,13 @@ class _Job:
         link = [*command, "-shared", *objects, *self.flags]
         link += _libraries(sdk, cuda, command[0])
         self._run([[*link, "-o", str(work / "library.so")]], work)
+        if not (work / "library.so").exists():
+            raise InvalidArgumentError(
+                f"{self.call}: {os.path.basename(command[0])} wrote no "
+                "library; do the flags tell it to stop before? "
+                f"{shlex.join(self.flags)}",
+                "compile.no_library",
+            )
 
     def _run(self, jobs: list[list[str]], work: Path) -> None:
         """Run commands; show warnings, and raise what they fail with."""
@@ -405,6 +475,16 @@ def _words(call: str, flags: object) -> list[str]:
             "compile.flags",
         )
     return words
+
+
+def _without_libraries(flags: Sequence[str]) -> list[str]:
+    """Flags without the files that are for the linker alone."""
+    kept, before = [], ""
+    for flag in flags:
+        if _WITH_A_WORD.fullmatch(before) or not _LIBRARY.fullmatch(flag):
+            kept.append(flag)
+        before = flag
+    return kept
 
 
 def _libraries(sdk: compiler.Sdk, cuda: str, nvcc: str) -> list[str]:

@@ -26,6 +26,10 @@ _NAMES = {
 }
 _CALL = re.compile(rf"REGISTER_({'|'.join(_NAMES)})\s*\(([^()]*)")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)', re.M)
+# Comments, and texts in quotes, in which those have no meaning.
+_NO_CODE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|'\\?"'|"(?:[^"\\\n]|\\.)*\"""", re.S
+)
 # Of sources.
 ENDINGS = (".cc", ".cpp", ".cxx", ".cu")
 
@@ -63,18 +67,19 @@ class Source:
 
     label: str
     """How messages name it: its path, or ``<source>``."""
-    text: str
+    data: bytes
     path: Path | None = None
 
     @property
-    def data(self) -> bytes:
-        """Its bytes."""
-        return self.text.encode(errors="surrogateescape")
+    def text(self) -> str:
+        """Its lines, whatever system ended them."""
+        text = self.data.decode("utf-8-sig", "surrogateescape")
+        return text.replace("\r\n", "\n")
 
     @property
     def folder(self) -> Path:
         """Where it looks for what it includes by "name"."""
-        return Path.cwd() if self.path is None else self.path.parent
+        return Path() if self.path is None else self.path.parent
 
     @property
     def cuda(self) -> bool:
@@ -91,6 +96,7 @@ class Source:
         ``x.cc`` beside an ``x.h`` counts, too, as in CMake's builds.
         """
         found: dict[Path, bytes] = {}
+        own = self.path and self.path.resolve()
         waiting = [(self.folder, self.text)]
         while waiting:
             folder, text = waiting.pop()
@@ -100,7 +106,7 @@ class Source:
                 beside = [folder] if quote == '"' else []
                 places = [each / name for each in [*beside, *folders]]
                 for file in _with_body(places):
-                    if file not in found and file != self.path:
+                    if file not in found and file != own:
                         found[file] = file.read_bytes()
                         code = found[file].decode(errors="replace")
                         waiting.append((file.parent, code))
@@ -124,9 +130,8 @@ def _with_body(places: Sequence[Path]) -> list[Path]:
 
 
 def _without_comments(text: str) -> str:
-    text = re.sub(r"//[^\n]*", "", text)
-    blank = re.compile(r"/\*.*?\*/", re.S)
-    return blank.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+    """A source's code: no comments and no texts in quotes, the same lines."""
+    return _NO_CODE.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
 
 
 def scan(source: Source) -> list[Registration]:
@@ -222,7 +227,8 @@ def read(sources: Iterable[object], call: str) -> list[Source]:
     for each in flat:
         if isinstance(each, str) and "\n" in each:
             number = f" {len(found) + 1}" if texts > 1 else ""
-            found.append(Source(f"<source{number}>", each))
+            data = each.encode(errors="surrogateescape")
+            found.append(Source(f"<source{number}>", data))
             continue
         if not isinstance(each, (str, os.PathLike)):
             raise InvalidArgumentError(
@@ -241,8 +247,7 @@ def read(sources: Iterable[object], call: str) -> list[Source]:
             raise NotFoundError(
                 f"{call}: there is no file {each}", "compile.file"
             )
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        found.append(Source(str(each), text, path.resolve()))
+        found.append(Source(str(each), path.read_bytes(), path.absolute()))
     if not found:
         raise InvalidArgumentError(f"{call}: no source", "compile.sources")
     return found

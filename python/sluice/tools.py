@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,8 +98,20 @@ def load_kernel_library(
         UnimplementedError: it needs CUDA, which this Sluice lacks.
         DataLossError: it is truncated.
     """
+    return [Kernel(**kernel) for kernel in load(path, replace)]
+
+
+# The libraries of ops that this process loaded.
+ops_of_libraries: dict[str, Path] = {}
+
+
+def load(path: str | os.PathLike[str], replace: bool) -> list[dict[str, str]]:
+    """Load a library, and remember whose its new ops are."""
+    before = set(_core._op_names())
     kernels = _core._load_kernel_library(path, replace)
-    return [Kernel(**kernel) for kernel in kernels]
+    for op in set(_core._op_names()) - before:
+        ops_of_libraries[op] = Path(os.fsdecode(path)).absolute()
+    return kernels
 
 
 def load_op_library(path: str | os.PathLike[str]) -> list[str]:
@@ -111,7 +124,7 @@ def load_op_library(path: str | os.PathLike[str]) -> list[str]:
         SluiceError: see load_kernel_library.
     """
     before = set(_core._op_names())
-    _core._load_kernel_library(path, False)
+    load(path, False)
     return [name for name in _core._op_names() if name not in before]
 
 

@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+from kernel_texts import X, no_compiler, refused, relu, source
 from processes import python
 from test_lab import status
 
@@ -20,57 +21,8 @@ from sluice import _core, compiler, kernel_sources, lab
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ADD_KERNEL = ROOT / "tests/consumers/add_kernel"
 ADD_OP = ROOT / "tests/consumers/add_op"
-X = np.array([-1, 0, 2, 3], "float32")
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("c++") and not os.environ.get("CXX"),
-    reason="no C++ compiler",
-)
-
-KERNEL = """
-#include "sluice/framework/op/op_registry.h"
-
-using namespace sluice;
-
-template <typename T>
-class Relu final : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(OpKernelContext& context) const override {
-    const Tensor& x = context.Input("X");
-    Tensor& out = context.AllocateOutput("Out", x.dims());
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      const T value = x.data<T>()[i];
-      out.data<T>()[i] = RESULT;
-    }
-  }
-};
-
-REGISTER_OP_KERNEL(relu, MINE, CPUPlace, NAME, KernelTraits(), KERNELS);
-"""
-
-
-def source(name, result, kernels="Relu<float>"):
-    text = KERNEL.replace("NAME", name).replace("RESULT", result)
-    return text.replace("KERNELS", kernels)
-
-
-def relu(name, x=X):
-    out = sl.run_op("relu", {"X": x}, hint=f"require variant={name}")["Out"]
-    return out.tolist()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    """A cache of these tests, which other processes have, too."""
-    folder = tmp_path_factory.mktemp("cache")
-    before = os.environ.get("SLUICE_KERNEL_CACHE")
-    os.environ["SLUICE_KERNEL_CACHE"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["SLUICE_KERNEL_CACHE"]
-    else:
-        os.environ["SLUICE_KERNEL_CACHE"] = before
+pytestmark = no_compiler
 
 
 @pytest.fixture
@@ -85,23 +37,6 @@ def compiles(monkeypatch):
 
     monkeypatch.setattr(compiler, "run", counted)
     return lambda: len(calls)
-
-
-@pytest.fixture
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def refused(check_id, *arguments, kind=sl.InvalidArgumentError, **options):
-    """The message of the error with which compile_kernels ends."""
-    with pytest.raises(kind) as caught:
-        sl.compile_kernels(*arguments, **options)
-    assert caught.value.check_id == check_id, caught.value
-    message = str(caught.value)
-    if check_id != "compile.wrong":  # a command that repeats it has the file
-        assert os.environ["SLUICE_KERNEL_CACHE"] not in message
-    return message
 
 
 def test_the_kernel_of_the_guide_is_compiled_once(compiles):
@@ -414,17 +349,28 @@ def test_processes_that_compile_the_same_at_once(cache):
 def test_only_the_libraries_used_last_stay(cache, monkeypatch):
     monkeypatch.setattr(compiler, "_KEPT", 2)
     for number in range(3):
-        path = cache / f"old-{number}.so"
+        path = cache / f"old-{number:016x}.so"
         path.write_bytes(b"")
         os.utime(path, (number, number))
+    (cache / "of_the_user.so").write_bytes(b"")
+    os.utime(cache / "of_the_user.so", (0, 0))
     stale = cache / ".work-left"
     stale.mkdir()
     os.utime(stale, (0, 0))
     with compiler.workspace("test") as work:
-        (work.parent / "new-1.so").write_bytes(b"")
+        (work.parent / f"new-{1:016x}.so").write_bytes(b"")
     left = {path.name for path in cache.glob("*.so")}
-    assert "new-1.so" in left and len(left) == 2
+    assert {f"new-{1:016x}.so", "of_the_user.so"} < left and len(left) == 3
     assert not stale.exists()
+
+
+# Of these lines only the first and the last register something.
+QUOTES = r"""
+/* https://here.org */ REGISTER_OPERATOR(first, Schema);
+const char* text = "REGISTER_OPERATOR(second, Schema) \" /*"; /* // */
+char quote = '"', other = '\"';  // " REGISTER_OPERATOR(third, Schema)
+REGISTER_OPERATOR(last, Schema);
+"""
 
 
 def test_cmake_finds_the_same_registrations(tmp_path):
@@ -443,6 +389,8 @@ def test_cmake_finds_the_same_registrations(tmp_path):
         )
         for path in sorted((ROOT / folder).rglob("*.c[cu]"))
     ]
+    files.append(tmp_path / "quotes.cc")
+    files[-1].write_text(QUOTES)
     script = tmp_path / "scan.cmake"
     lines = [f'include("{ROOT}/cmake/SluiceRegistration.cmake")']
     for file in files:
