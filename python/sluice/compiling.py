@@ -331,7 +331,7 @@ class _Job:
             self.library = found
             return True
         with compiler.workspace(self.call) as work:
-            self._compile(sdk, cuda, command, work)
+            self._compile(sdk, cuda, command, work, key)
             if self._edited() or self._key(facts) != key:
                 raise FailedPreconditionError(
                     f"{self.call}: {self.label}: edited while it was compiled; "
@@ -393,11 +393,19 @@ class _Job:
         return hashlib.sha256(hashes).hexdigest()[:16]
 
     def _compile(
-        self, sdk: compiler.Sdk, cuda: str, command: list[str], work: Path
+        self,
+        sdk: compiler.Sdk,
+        cuda: str,
+        command: list[str],
+        work: Path,
+        key: str,
     ) -> None:
         """Write library.so into the folder ``work``."""
         nvcc = cuda == "ON"
-        (work / "entry.h").write_text(entry(self.sources, self.folders, cuda))
+        # Records of kernels count for the flags that they were measured with.
+        flags = key if self.flags else ""
+        text = entry(self.sources, self.folders, cuda, flags)
+        (work / "entry.h").write_text(text)
         headers = [*sdk.includes, *([sdk.cuda] if cuda != "OFF" else [])]
         compile_ = [*command, *(_NVCC_FLAGS if nvcc else _CXX_FLAGS)]
         compile_ += [word for h in headers for word in ("-isystem", str(h))]

@@ -177,17 +177,26 @@ def scan_all(sources: Iterable[Source]) -> list[Registration]:
     return list(found.values())
 
 
-def entry(sources: Sequence[Source], folders: Sequence[Path], cuda: str) -> str:
+def entry(
+    sources: Sequence[Source],
+    folders: Sequence[Path],
+    cuda: str,
+    flags: str = "",
+) -> str:
     """The source of a library's entry, which the loader calls.
 
     Args:
         sources: the sources of the library.
         folders: folders for included files.
         cuda: for whose CUDA its kernels are: "ON", "EMULATE" or "OFF".
+        flags: changes with flags of the compiler; "" without.
     """
     declarations, calls = [], []
     for source in sources:
         version = source.version(folders)
+        if flags:
+            both = (version + flags).encode()
+            version = hashlib.sha1(both).hexdigest()[:12]
         for each in scan(source):
             declarations.append(
                 f"SLUICE_API void {each.symbol}(::sluice::Registry&);"

@@ -72,16 +72,25 @@ class _Function:
             schema = {**schema, "inputs": inputs}
         self.schema = schema
         attributes = {a["name"] for a in schema["attributes"]}
+        taken = {"name", "hint"}  # as every function has
+
+        def new(name: str) -> str:
+            name = f"_{name}" if name[:1].isdigit() else name
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            return name
+
+        self.attributes = {
+            a["name"]: new(snake_case(a["name"])) for a in schema["attributes"]
+        }
         self.inputs = {}
         for argument in schema["inputs"]:
             name = snake_case(argument["name"])
-            taken = name in attributes
-            self.inputs[argument["name"]] = name + "_var" * taken
+            name += "_var" * (name in attributes)
+            self.inputs[argument["name"]] = new(name)
         if row is not None:
             self.inputs = {of: name for name, of in row.inputs.items()}
-        self.attributes = {
-            a["name"]: snake_case(a["name"]) for a in schema["attributes"]
-        }
 
     def parameters(self) -> list[str]:
         required, optional = [], []

@@ -108,6 +108,17 @@ def test_files_that_only_flags_name_count(in_folder):
         assert relu("by_flags") == (X + step).tolist()
 
 
+def test_records_are_those_of_the_flags():
+    text = source("flagged_version", "value")
+    (one,) = kernel_sources.read([text], "test")
+    version = one.version([]).encode()
+    found = [
+        version in sl.compile_library(text, flags=flags).read_bytes()
+        for flags in ("", "-O1")
+    ]
+    assert found == [True, False]
+
+
 def test_names_that_no_function_of_layers_can_have(in_folder):
     files = [in_folder / f"{part}.cc" for part in ("op", "kernel")]
     for name in ("fc", "tensor", "lambda", "_hidden", "2fold"):
@@ -137,6 +148,21 @@ def test_the_help_of_an_op_is_that_of_the_last_source(in_folder):
         files[0].write_text(text.replace('op.Doc("', f'op.Doc("{word}. '))
         sl.compile_ops(files)
         assert word in sl.layers.steep_told.__doc__
+
+
+def test_arguments_of_an_op_may_have_any_names(exe, in_folder):
+    schema, kernel = ops(in_folder, "steep_named")
+    text = schema.read_text()
+    more = "".join(
+        f'op.Attr<int64_t>("{name}", "Not used.").Default(int64_t{{1}});\n'
+        for name in ("name", "hint", "lambda", "2nd", "Lambda")
+    )
+    schema.write_text(text.replace("op.InferShape", more + "op.InferShape"))
+    sl.compile_ops(schema, kernel)
+    x = sl.data("x", [None])
+    y = sl.layers.steep_named(x, 0.25, name_=2, hint_=3, lambda_=4, _2nd=5, name="y")
+    assert y.name == "y"
+    assert exe.run(feed={"x": X}, fetch_list=[y])[0][0] == -0.25
 
 
 def test_a_kernel_is_verified_for_an_op_of_a_loaded_library(in_folder):
