@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import _core, compiler, layers
+from .compiler_flags import Flags
 from .errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     SluiceError,
     UnimplementedError,
 )
-from .kernel_sources import Source, entry, read, scan_all
+from .kernel_sources import entry, read, scan_all
 from .tools import Kernel, load, ops_of_libraries
 
 __all__ = ["compile_kernels", "compile_library", "compile_ops"]
@@ -51,10 +52,6 @@ _PACKAGES = {
 _DAMAGED = re.compile(
     r"plugin\.|kernel_library\.(stamp|version|entry|open|other_cuda)$"
 )
-# Among the flags: files for the linker, and flags whose next word is no file.
-_LIBRARY = re.compile(r"[^-].*\.(?:a|o|so[.\d]*)")
-_WITH_A_WORD = re.compile(r"-(?:[DUILlx]|i\w+)")
-_SANITIZER = re.compile(r"-fsanitize=(?:\w+,)*(address|thread)\b")
 # What this process compiled: kernels by op, library, place and variant.
 _kernels: set[tuple[str, str, str, str]] = set()
 
@@ -188,7 +185,7 @@ class _Job:
         self.call = call
         self.sources = read(sources, call)
         self.label = ", ".join(source.label for source in self.sources)
-        self.flags = _words(call, flags)
+        self.flags = Flags(call, flags)
         self.registered = scan_all(self.sources)
         if not self.registered:
             raise InvalidArgumentError(
@@ -199,17 +196,7 @@ class _Job:
                 "compile.nothing",
             )
         self._refuse_plain()
-        # Where files that are included may be.
-        named = self._named("I|iquote|isystem|idirafter")
-        for variable in ("CPATH", "CPLUS_INCLUDE_PATH"):
-            named += os.environ.get(variable, "").split(":")
-        self.folders = [Path(each) for each in named if os.path.isdir(each)]
         self.library = Path()
-
-    def _named(self, options: str) -> list[str]:
-        """What options such as "I|iquote" name, in their word or the next."""
-        lines = "\n".join(self.flags)
-        return re.findall(rf"(?m)^-(?:{options})\n?(.+)", lines)
 
     def _refuse_plain(self) -> None:
         """Refuse the names of Sluice's kernels before anything is compiled."""
@@ -235,24 +222,9 @@ class _Job:
                     "compile.plain",
                 )
 
-    def _refuse_sanitizers(self) -> None:
-        """Refuse a runtime that ends a process which it did not begin with."""
-        maps = Path("/proc/self/maps").read_bytes()
-        for flag in self.flags:
-            found = _SANITIZER.match(flag)
-            if found and f"lib{found[1][0]}san".encode() not in maps:
-                library = f"lib{found[1][0]}san.so"
-                raise FailedPreconditionError(
-                    f"{self.call}: flags: {flag} ends a process that did not "
-                    "start with it; start Python with LD_PRELOAD=$(g++ "
-                    f"-print-file-name={library}), or load the file of "
-                    "compile_library there",
-                    "compile.sanitizer",
-                )
-
     def load(self, verify: bool) -> list[Kernel]:
         """Build the library, verify it if requested, and load it."""
-        self._refuse_sanitizers()
+        self.flags.refuse_sanitizers()
         was_there = self.build()
         if verify:
             self._verify()
@@ -297,7 +269,7 @@ class _Job:
 
         # For a single file, so that the commands in messages name it.
         first = self.sources[0].path
-        alone = len(self.sources) == 1 and not self.flags
+        alone = len(self.sources) == 1 and not self.flags.words
         ops = {each.names[0] for each in self.registered}
         own = {r.names[0] for r in self.registered if r.macro == "OPERATOR"}
         libraries = ops_of_libraries.items()
@@ -361,34 +333,13 @@ class _Job:
         files = [source for source in self.sources if source.path]
         return any(each.path.read_bytes() != each.data for each in files)
 
-    def _files(self) -> list[str]:
-        """Files that the flags may name: objects, libraries, more flags."""
-        files = [flag.removeprefix("@") for flag in self.flags]
-        for folder in self._named("L"):
-            for name in self._named("l"):
-                for file in (f"lib{name}.so", f"lib{name}.a", name[1:]):
-                    files.append(os.path.join(folder, file))
-        return files
-
     def _key(self, facts: list[bytes]) -> str:
         """A hash of all that the library depends on."""
         facts = [*facts]
         for source in self.sources:
             facts += [b"cu" if source.cuda else b"cc", source.data]
-            facts += source.included(self.folders).values()
-        facts += [os.fsencode(flag) for flag in self.flags]
-        for path in filter(os.path.isfile, self._files()):
-            stat = os.stat(path)
-            facts.append(b"%d %d" % (stat.st_size, stat.st_mtime_ns))
-        for name in filter(os.path.isfile, self._named("include|imacros")):
-            path = Path(name)
-            header = Source(name, path.read_bytes(), path.absolute())
-            facts += [header.data, *header.included(self.folders).values()]
-        if any("native" in flag for flag in self.flags):
-            config = _core._config()
-            facts.append(
-                f"{config['cpu']} {config['instruction_set']}".encode()
-            )
+            facts += source.included(self.flags.folders).values()
+        facts += self.flags.facts()
         hashes = b"".join(hashlib.sha256(fact).digest() for fact in facts)
         return hashlib.sha256(hashes).hexdigest()[:16]
 
@@ -403,15 +354,15 @@ class _Job:
         """Write library.so into the folder ``work``."""
         nvcc = cuda == "ON"
         # Records of kernels count for the flags that they were measured with.
-        flags = key if self.flags else ""
-        text = entry(self.sources, self.folders, cuda, flags)
+        flags = key if self.flags.words else ""
+        text = entry(self.sources, self.flags.folders, cuda, flags)
         (work / "entry.h").write_text(text)
         headers = [*sdk.includes, *([sdk.cuda] if cuda != "OFF" else [])]
         compile_ = [*command, *(_NVCC_FLAGS if nvcc else _CXX_FLAGS)]
         compile_ += [word for h in headers for word in ("-isystem", str(h))]
         if sdk.boost:
             compile_.append(f"-idirafter{sdk.boost}")
-        compile_ += _without_libraries(self.flags)
+        compile_ += self.flags.for_compiling()
         entries = ["-include", str(work / "entry.h")]
         jobs, objects = [], []
         for number, source in enumerate(self.sources, 1):
@@ -435,14 +386,14 @@ class _Job:
                 [*compile_, "-c", str(work / "entry.cc"), "-o", objects[-1]]
             )
         self._run(jobs, work)
-        link = [*command, "-shared", *objects, *self.flags]
+        link = [*command, "-shared", *objects, *self.flags.words]
         link += _libraries(sdk, cuda, command[0])
         self._run([[*link, "-o", str(work / "library.so")]], work)
         if not (work / "library.so").exists():
             raise InvalidArgumentError(
                 f"{self.call}: {os.path.basename(command[0])} wrote no "
                 "library; do the flags tell it to stop before? "
-                f"{shlex.join(self.flags)}",
+                f"{shlex.join(self.flags.words)}",
                 "compile.no_library",
             )
 
@@ -466,33 +417,6 @@ class _Job:
             f"{self.label}:\n{_first_lines(text)}{_advice(text)}",
             "compile.error",
         )
-
-
-def _words(call: str, flags: object) -> list[str]:
-    if isinstance(flags, str):
-        try:
-            return shlex.split(flags)
-        except ValueError as error:  # a quote that is not closed
-            raise InvalidArgumentError(
-                f"{call}: flags: {error}: {flags}", "compile.quotes"
-            ) from None
-    words = [*flags] if isinstance(flags, (list, tuple)) else [flags]
-    if not all(isinstance(word, str) for word in words):
-        raise InvalidArgumentError(
-            f"{call}: flags: expected text, or a list of texts, got {flags!r}",
-            "compile.flags",
-        )
-    return words
-
-
-def _without_libraries(flags: Sequence[str]) -> list[str]:
-    """Flags without the files that are for the linker alone."""
-    kept, before = [], ""
-    for flag in flags:
-        if _WITH_A_WORD.fullmatch(before) or not _LIBRARY.fullmatch(flag):
-            kept.append(flag)
-        before = flag
-    return kept
 
 
 def _libraries(sdk: compiler.Sdk, cuda: str, nvcc: str) -> list[str]:
