@@ -118,6 +118,13 @@ _TYPES = {
 }  # fmt: skip
 
 
+# The targets of CMake's generators.
+_TARGETS = (
+    "all", "clean", "depend", "edit_cache", "help", "install", "package",
+    "package_source", "preinstall", "rebuild_cache", "test",
+)  # fmt: skip
+
+
 def _blocks(guide: str) -> dict[str, str]:
     """The files that a guide shows; of two with one name the first."""
     text = (Path(__file__).parent / "guides" / guide).read_text("utf-8")
@@ -149,6 +156,8 @@ def _check_name(kind: str, name: str) -> None:
         why = f"Python has a module {name}; my_{name} would do"
     elif kind == "device" and name in ("cpu", "cuda", "fpga"):
         why = f"Sluice has such a device; my_{name} would do"
+    elif kind in ("kernel", "device") and name in _TARGETS:
+        why = f"CMake has a target {name}; my_{name} would do"
     elif kind == "op" and name.endswith("_grad"):
         why = "the gradient of an op has such a name; choose another one"
     elif kind == "op" and name in _core._op_names():

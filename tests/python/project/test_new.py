@@ -101,6 +101,8 @@ def test_every_op_that_has_a_plain_kernel_can_have_another():
     ("kernel plain_relu --op relu", "relu/plain is Sluice's; choose another"),
     ("kernel main --op relu", "main makes the name main, which the files have for something else; "
                               "choose another, such as my_main"),
+    ("kernel test --op relu", "CMake has a target test; my_test would do"),
+    ("device install", "CMake has a target install; my_install would do"),
     ("kernel 9a --op relu", "'9a': expected a letter a to z"),
     ("op relu", "there is such an op; choose another name, or write a kernel for it: "
                 "sluice-lab new kernel my_relu --op relu"),
