@@ -10,7 +10,6 @@
 #include <mutex>
 #include <new>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 namespace sluice {
@@ -183,23 +182,6 @@ void DisableCheckForTesting(std::string_view check_id) {
 void RaiseOutOfMemory() {
   Raise(ErrorCode::kResourceExhausted, "memory.host_exhausted",
         "the host has no memory left for the runtime's own structures");
-}
-
-void RethrowForeign(std::string_view whose) {
-  std::string what = "what is no std::exception";
-  try {
-    throw;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const abi::__forced_unwind&) {
-    throw;  // the thread is being cancelled
-  } catch (const std::exception& error) {
-    what = Format("\"{}\"", error.what());
-  } catch (...) {
-  }
-  Raise(ErrorCode::kInternal, "error.foreign", "{} raised {}", whose, what);
 }
 
 }  // namespace sluice

@@ -71,10 +71,6 @@ SLUICE_API void FailCheck(ErrorCode code,
 // For boundaries that convert std::bad_alloc to an Error.
 [[noreturn]] SLUICE_API void RaiseOutOfMemory();
 
-// In a catch block around code of users: rethrows an Error, std::bad_alloc and
-// the end of a thread. All else becomes Internal, "<whose> raised "text"".
-[[noreturn]] SLUICE_API void RethrowForeign(std::string_view whose);
-
 // fmt::format for messages, with the library's formatting code kept inside
 // libsluice.
 SLUICE_API std::string FormatArgs(fmt::string_view format,

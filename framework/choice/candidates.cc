@@ -6,6 +6,7 @@
 
 #include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/choice/op_signature.h"
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -86,7 +87,7 @@ class Refusals {
     if (place.index >= DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);
     }
-    return kernel.Refusal(op_.QueryAt(place));
+    return Refusal(kernel, op_.QueryAt(place));
   }
 
  private:
@@ -110,7 +111,7 @@ class Refusals {
     const bool named = hint.mode == HintMode::kRequire &&
                        !hint.layout.empty() &&
                        HintFitsButLayout(hint, kernel, place);
-    return named ? kernel.Refusal(op_.QueryAt(place)) : "";
+    return named ? Refusal(kernel, op_.QueryAt(place)) : "";
   }
 
   // Allows the executor's place, the CPU as fallback, and places in hints.
@@ -231,7 +232,7 @@ CandidateLister::~CandidateLister() = default;
 void CandidateLister::Estimate(const OpFacts& op, Candidate* candidate) const {
   const KernelDef& kernel = *candidate->kernel;
   const KernelQuery query = op.QueryAt(candidate->place);
-  candidate->work = kernel.Work(query);
+  candidate->work = WorkOf(kernel, query);
   const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
   static const MachineFigures kDevice = DeviceFigures();
   candidate->estimate = PredictSeconds(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -52,7 +53,7 @@ int ThreadsFor(const OpFacts& op,
     return num_threads;
   }
   const KernelQuery query = op.QueryAt(place);
-  const KernelWork work = kernel.Work(query);
+  const KernelWork work = WorkOf(kernel, query);
   return ThreadsFor(
       work, KernelCosts::Active().Of(CostRow(kernel, work), op.dtype), op.dtype,
       ActiveCostModel().Figures(num_threads), num_threads);

@@ -3,6 +3,7 @@
 #include "sluice/framework/choice/op_signature.h"
 #include "sluice/framework/choice/op_threads.h"
 #include "sluice/framework/choice/reason_text.h"
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -62,8 +63,9 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
       kernel = op->own_kernel->make();
       kernel->Prepare(preparation);
     } else {
-      kernel = choice.kernel->Prepared({op->desc, choice.kernel->key, op->id},
-                                       &preparation);
+      const OpKernelType& key = choice.kernel->key;
+      kernel =
+          MakePrepared(*choice.kernel, {op->desc, key, op->id}, &preparation);
     }
     if (probe) return true;
     op->kernel = threads == num_threads ? std::move(kernel)

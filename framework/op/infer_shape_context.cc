@@ -1,11 +1,10 @@
 #include "sluice/framework/op/infer_shape_context.h"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/operand.h"
+#include "sluice/platform/foreign.h"
 
 namespace sluice {
 

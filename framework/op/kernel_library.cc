@@ -17,6 +17,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/foreign.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/library_note.h"
 #include "sluice/platform/plugin/plugin_file.h"

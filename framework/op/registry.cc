@@ -21,28 +21,6 @@ std::string ToString(const KernelDef& kernel) {
   return Format("{}/{} ({})", kernel.op, kernel.variant, kernel.key);
 }
 
-std::string KernelDef::Refusal(const KernelQuery& query) const try {
-  return predicate == nullptr ? "" : predicate(query);
-} catch (...) {
-  RethrowForeign(Format("the condition (When) of kernel {}", *this));
-}
-
-KernelWork KernelDef::Work(const KernelQuery& query) const try {
-  return estimate == nullptr ? DefaultKernelWork(query) : estimate(query);
-} catch (...) {
-  RethrowForeign(Format("the estimate of kernel {}", *this));
-}
-
-std::unique_ptr<OpKernel> KernelDef::Prepared(
-    const OpKernelConstruction& construction,
-    KernelPreparation* preparation) const try {
-  std::unique_ptr<OpKernel> kernel = make(construction);
-  kernel->Prepare(*preparation);
-  return kernel;
-} catch (...) {
-  RethrowForeign(Format("the constructor or Prepare of kernel {}", *this));
-}
-
 std::string CostRow(const KernelDef& kernel, const KernelWork& work) {
   if (!work.costs.empty()) return work.costs;
   const bool on_cpu = kernel.key.place == PlaceKind::kCPU;

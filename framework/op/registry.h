@@ -73,15 +73,6 @@ struct KernelDef {
   MakeQueue make_queue = nullptr;
   bool has_own_queue() const { return exchanges != Exchanges::kNothing; }
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
-
-  // These call the functions above, or do what is usual without them. What
-  // those raise becomes an error that names the kernel.
-  SLUICE_API std::string Refusal(const KernelQuery& query) const;
-  SLUICE_API KernelWork Work(const KernelQuery& query) const;
-  // Makes the kernel and calls its Prepare.
-  SLUICE_API std::unique_ptr<OpKernel> Prepared(
-      const OpKernelConstruction& construction,
-      KernelPreparation* preparation) const;
 };
 // "manhattan_distance/blocked (cpu float32 PLAIN)".
 SLUICE_API std::string ToString(const KernelDef& kernel);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/operand.h"
 #include "sluice/platform/device_context_pool.h"
@@ -18,7 +19,7 @@ const KernelDef* PlainKernel(const PreparedOp& op) {
   for (const KernelDef* kernel : Registry::Global().Kernels(op.desc.type)) {
     if (kernel->key.place == PlaceKind::kCPU &&
         kernel->key.library == "PLAIN" && kernel->key.dtype == op.dtype &&
-        kernel->Refusal(query).empty()) {
+        Refusal(*kernel, query).empty()) {
       return kernel;
     }
   }
@@ -31,7 +32,7 @@ std::vector<Tensor> RunOnHost(const PreparedOp& op,
   const KernelQuery query = op.QueryAt(CPUPlace());
   KernelPreparation preparation{query};
   const std::unique_ptr<OpKernel> kernel =
-      def.Prepared({op.desc, def.key, op.id}, &preparation);
+      MakePrepared(def, {op.desc, def.key, op.id}, &preparation);
   std::vector<Tensor> outputs(op.outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i]

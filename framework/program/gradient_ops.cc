@@ -6,6 +6,7 @@
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/foreign.h"
 
 namespace sluice {
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/values/tensor_values.h"
@@ -141,7 +142,8 @@ KernelRun::KernelRun(const IsolatedOp& op,
   const KernelQuery query = facts.QueryAt(place);
   KernelPreparation preparation{query};
   preparation.num_threads = num_threads;
-  kernel_ = kernel.Prepared({facts.desc, kernel.key, facts.id}, &preparation);
+  kernel_ =
+      MakePrepared(kernel, {facts.desc, kernel.key, facts.id}, &preparation);
   if (queue == nullptr && place.kind != PlaceKind::kCPU) {
     own_queue_ = DeviceManager::Instance().Get(place).CreateContext();
   } else if (queue == nullptr && kernel.make_queue != nullptr) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
@@ -201,7 +202,7 @@ const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
     }
     if (kernel->variant == kReferenceVariant) return kernel;
     if (kernel->key.library != "PLAIN" ||
-        !kernel->Refusal(op.QueryAt(CPUPlace())).empty()) {
+        !Refusal(*kernel, op.QueryAt(CPUPlace())).empty()) {
       continue;
     }
     if (kernel->variant == "plain") return kernel;

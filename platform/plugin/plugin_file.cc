@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "sluice/platform/error.h"
+#include "sluice/platform/foreign.h"
 #include "sluice/platform/text.h"
 
 namespace sluice {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/kernel_name.h"
 #include "sluice/framework/op/op_registry.h"
 
@@ -138,29 +139,29 @@ TEST(RegistryTest, WhatAKernelRaisesIsAnErrorThatNamesIt) {
   const KernelQuery query{schema, op, {}, {}, {}, {}, PlaceKey()};
   KernelPreparation preparation{query};
   const OpKernelConstruction construction(op, kernel.key);
-  EXPECT_EQ(kernel.Refusal(query), "");
-  EXPECT_NE(kernel.Prepared(construction, &preparation), nullptr);
+  EXPECT_EQ(Refusal(kernel, query), "");
+  EXPECT_NE(MakePrepared(kernel, construction, &preparation), nullptr);
   kernel.predicate = [](const KernelQuery&) -> std::string {
     throw std::out_of_range("no input 7");
   };
   ExpectError(ErrorCode::kInternal, "error.foreign",
               {"When", "op/hasty (cpu float32 PLAIN)", "\"no input 7\""},
-              [&] { kernel.Refusal(query); });
+              [&] { Refusal(kernel, query); });
   kernel.estimate = [](const KernelQuery&) -> KernelWork { throw 7; };
   ExpectError(ErrorCode::kInternal, "error.foreign",
               {"estimate", "op/hasty", "no std::exception"},
-              [&] { kernel.Work(query); });
+              [&] { WorkOf(kernel, query); });
   kernel.make = [](const OpKernelConstruction&) -> std::unique_ptr<OpKernel> {
     throw std::logic_error("not so");
   };
   ExpectError(ErrorCode::kInternal, "error.foreign",
               {"Prepare of kernel op/hasty", "\"not so\""},
-              [&] { kernel.Prepared(construction, &preparation); });
+              [&] { MakePrepared(kernel, construction, &preparation); });
   kernel.make = [](const OpKernelConstruction&) -> std::unique_ptr<OpKernel> {
     Raise(ErrorCode::kUnimplemented, "test.refuses", "not this one");
   };
   ExpectError(ErrorCode::kUnimplemented, "test.refuses", {"not this one"},
-              [&] { kernel.Prepared(construction, &preparation); });
+              [&] { MakePrepared(kernel, construction, &preparation); });
 }
 
 TEST(RegistryTest, CountsWhatIsReplaced) {
