@@ -76,6 +76,7 @@ def test_flags_that_look_like_libraries_or_stop_the_compiler():
     flags = ["-DFILE_NAME=\"a.so\"", "-D", "NAME=b.o"]
     sl.compile_kernels(text, flags=flags)
     assert relu("named") == (X + 5).tolist()
+    text = source("named", "value")
     for flag in ("-c", "--version"):
         message = refused("compile.no_library", text, flags=f"-O3 {flag}")
         assert f"-O3 {flag}" in message
