@@ -165,7 +165,7 @@ def _check_names(ops: Sequence[str]) -> None:
     known = _core._op_names()
     for op in ops:
         why = ""
-        if op not in known and op in vars(layers):
+        if op not in known and op in {**vars(layers), **vars(layers.ops)}:
             why = f"there is a sluice.layers.{op} already"
         elif keyword.iskeyword(op) or not op.isidentifier() or op[0] == "_":
             why = "Python has no such name of a function"

@@ -122,7 +122,7 @@ def test_records_are_those_of_the_flags():
 
 def test_names_that_no_function_of_layers_can_have(in_folder):
     files = [in_folder / f"{part}.cc" for part in ("op", "kernel")]
-    for name in ("fc", "tensor", "lambda", "_hidden", "2fold"):
+    for name in ("fc", "tensor", "names", "lambda", "_hidden", "2fold"):
         for file, part in zip(files, ("op", "kernel"), strict=True):
             text = (ADD_OP / f"steep_relu_{part}.cc").read_text()
             file.write_text(text.replace("(steep_relu,", f"({name},"))
