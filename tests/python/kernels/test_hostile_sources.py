@@ -241,9 +241,8 @@ def test_what_a_kernel_raises_names_it(exe):
         y = getattr(sl.layers, op)(x, hint=f"require variant={variant}")
         with pytest.raises(sl.InternalError, match=word) as caught:
             exe.run(feed={"x": X}, fetch_list=[y])
-        assert op in str(caught.value) and "test_hostile" in str(caught.value)
-        if variant != "computer":
-            assert f"{op}/{variant}" in str(caught.value)
+        name = op if variant == "computer" else f"{op}/{variant}"
+        assert name in str(caught.value)
 
 
 def test_an_initialiser_that_raises_is_an_error(tmp_path):
