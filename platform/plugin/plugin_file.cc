@@ -160,7 +160,9 @@ void* OpenLibrary(const std::string& path, std::string_view what) {
     try {
       RethrowForeign(Format("{} {}: an initialiser of it", what, path));
     } catch (Error& error) {
-      error.AddContext("start the process again before it is loaded again");
+      error.AddContext(
+          "start the process again: the system's loader stays locked, so that "
+          "other threads that open a library wait for ever");
       const std::lock_guard lock(mutex);
       kFailed->emplace(path, error);
       throw;
