@@ -26,16 +26,56 @@ void QuickGelu(Node& node) {
                    {{"beta", node.attributes().Float("alpha", 1.702)}});
 }
 
-void FusedMatMul(Node& node) {
-  Attributes& attributes = node.attributes();
-  for (const char* name : {"transBatchA", "transBatchB"}) {
-    if (!attributes.Flag(name)) continue;
-    Node::Unsupported("attribute {}: batches between rows and columns", name);
+// Each half of the last dim, plus a bias: the first times the gelu of the
+// second.
+void BiasSplitGelu(Node& node) {
+  const std::string sum = Plus(node, node.In(0), 1);
+  const int64_t size = RankOf(node, 0) < 1 ? 1 : node.Dims(0).at(-1);
+  if (size < 0) {
+    Node::Unsupported(
+        "the size of the last dim of its input is known only when the model "
+        "runs");
   }
-  node.FinishBinary("matmul", {node.In(0), node.In(1)},
-                    {{"alpha", attributes.Float("alpha", 1)},
-                     {"transpose_X", attributes.Flag("transA")},
-                     {"transpose_Y", attributes.Flag("transB")}});
+  SLUICE_ENFORCE(size % 2 == 0, ErrorCode::kInvalidArgument, "onnx.split_gelu",
+                 "its input {} has a last dim of {}; expected two halves",
+                 Printable(node.Dims(0)), size);
+  const std::string gate =
+      node.Unary("gelu", node.Slice(sum, size / 2, size, {-1}));
+  node.FinishBinary("elementwise_mul",
+                    {node.Slice(sum, 0, size / 2, {-1}), gate});
+}
+
+// A factor whose rows come before its batches, in the usual order.
+std::string BatchesFirst(Node& node, int index, const char* attribute) {
+  if (!node.attributes().Flag(attribute)) return node.In(index);
+  const int rank = RankOf(node, index);
+  if (rank < 3) return node.In(index);
+  Ints order;
+  for (int64_t axis = 1; axis < rank - 1; ++axis) {
+    order.push_back(axis);
+  }
+  order.insert(order.end(), {0, rank - 1});
+  return node.Transpose(node.In(index), order);
+}
+
+Node::Operands Factors(Node& node) {
+  return {BatchesFirst(node, 0, "transBatchA"),
+          BatchesFirst(node, 1, "transBatchB")};
+}
+
+// The attributes of their product. A vector is not transposed.
+AttributeMap ProductAttributes(Node& node) {
+  Attributes& attributes = node.attributes();
+  const auto turned = [&](const char* name, int index) {
+    return attributes.Flag(name) && node.Dims(index).rank() != 1;
+  };
+  return {{"alpha", attributes.Float("alpha", 1)},
+          {"transpose_X", turned("transA", 0)},
+          {"transpose_Y", turned("transB", 1)}};
+}
+
+void FusedMatMul(Node& node) {
+  node.FinishBinary("matmul", Factors(node), ProductAttributes(node));
 }
 
 // Finishes with the activation that the node names, with its parameters.
@@ -51,6 +91,7 @@ void FinishActivation(Node& node,
       {"Clip", "clip", "min", "max"},
       {"Elu", "elu", "alpha"},
       {"HardSigmoid", "hard_sigmoid", "slope", "offset"},
+      {"HardSwish", "hard_swish"},
       {"LeakyRelu", "leaky_relu", "alpha"},
       {"Relu", "relu"},
       {"Selu", "selu", "alpha", "scale"},
@@ -83,15 +124,32 @@ void FusedConv(Node& node) {
   FinishActivation(node, sum, node.attributes().Floats("activation_params"));
 }
 
-void FusedGemm(Node& node) {
-  const std::string sum = WithBias(node, "Gemm");
+// The parameters of an activation after a product.
+Doubles ActivationNumbers(Node& node) {
   Doubles numbers;
   for (const char* name :
        {"activation_alpha", "activation_beta", "activation_gamma"}) {
     if (!node.attributes().Has(name)) continue;
     numbers.push_back(node.attributes().Float(name, 0));
   }
-  FinishActivation(node, sum, numbers);
+  return numbers;
+}
+
+void FusedGemm(Node& node) {
+  const std::string sum = WithBias(node, "Gemm");
+  FinishActivation(node, sum, ActivationNumbers(node));
+}
+
+void FusedMatMulActivation(Node& node) {
+  node.attributes().Ignore("activation_axis");  // of Softmax, which is refused
+  const std::string product =
+      node.Binary("matmul", Factors(node), ProductAttributes(node));
+  FinishActivation(node, product, ActivationNumbers(node));
+}
+
+void GemmFastGelu(Node& node) {
+  const std::string product = node.Binary("matmul", {node.In(0), node.In(1)});
+  node.FinishUnary("gelu", Plus(node, product, 2), {{"approximate", true}});
 }
 
 // Normalises the last dim of x; `bias` may be omitted.
@@ -238,10 +296,13 @@ void RotaryEmbedding(Node& node) {
 const HandlerTable kFusedHandlers = {
     {"com.microsoft.BiasGelu com.microsoft.FastGelu com.microsoft.Gelu", 1,
      BiasGelu},
+    {"com.microsoft.BiasSplitGelu", 1, BiasSplitGelu},
     {"com.microsoft.EmbedLayerNormalization", 1, EmbedLayerNormalization},
     {"com.microsoft.FusedConv", 1, FusedConv},
     {"com.microsoft.FusedGemm", 1, FusedGemm},
     {"com.microsoft.FusedMatMul com.microsoft.TransposeMatMul", 1, FusedMatMul},
+    {"com.microsoft.FusedMatMulActivation", 1, FusedMatMulActivation},
+    {"com.microsoft.GemmFastGelu", 1, GemmFastGelu},
     {"com.microsoft.QuickGelu", 1, QuickGelu},
     {"com.microsoft.SkipLayerNormalization", 1, SkipNorm},
     {"com.microsoft.SkipSimplifiedLayerNormalization", 1, SkipNorm},
