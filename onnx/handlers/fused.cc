@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/onnx/handlers/row_moments.h"
 #include "sluice/onnx/import/handlers.h"
 
 // Operators of onnxruntime that its optimizer makes of several of ONNX.
@@ -167,20 +168,38 @@ void FinishNorm(
               "Y");
 }
 
-// Normalises the sum of X, a skipped X and a bias. Outputs 1 and 2 are moments,
-// which only training reads; output 3 is the sum.
+// Normalises the sum of X, a skipped X and a bias. Outputs 1 and 2 are the mean
+// of each row and one over its deviation; output 3 is the sum.
 void SkipNorm(Node& node) {
   const bool rms = node.type() == "SkipSimplifiedLayerNormalization";
-  if (node.HasOutput(1) || node.HasOutput(2)) {
-    Node::Unsupported("its outputs 1 and 2 (moments of rows)");
-  }
   const std::string sum = Plus(node, Plus(node, node.In(0), 1), rms ? 3 : 4);
   FinishNorm(node, rms ? "rms_norm" : "layer_norm", sum, 2, rms ? -1 : 3);
+  if (rms && node.HasOutput(1)) {
+    Node::Unsupported("its output 1 (a mean, which its form does not have)");
+  }
+  if (node.HasOutput(1) || node.HasOutput(2)) {
+    FinishRowMoments(node, sum, {-1}, !rms,
+                     node.attributes().Float("epsilon", 1e-12), {1, 2});
+  }
   if (node.HasOutput(3)) node.FinishOutput(3, "assign", {{"X", {sum}}});
 }
 
+// Output 1: how many ones the mask, input 7, has for each sequence of ids.
+void FinishWordCounts(Node& node) {
+  std::string words;
+  if (node.HasInput(7)) {
+    words = node.Binary("equal",
+                        {node.In(7), node.Number(1, node.TypeOf(7))});
+    words = node.Cast(words, DType::kInt32);
+  } else {
+    words = node.Binary("elementwise_mul",
+                        {node.In(0), node.Number(0, node.TypeOf(0))});
+  }
+  node.FinishOutput(1, "reduce_sum", {{"X", {words}}}, {{"dim", Ints{1}}});
+}
+
 // Rows of tables by the ids of words, their places and segments, normalised.
-// Output 1 are the numbers of unmasked words, output 2 is the sum.
+// Output 2 is the sum.
 void EmbedLayerNormalization(Node& node) {
   const auto rows = [&node](int table, const std::string& ids) {
     return node.Gather({node.In(table), ids});
@@ -196,13 +215,9 @@ void EmbedLayerNormalization(Node& node) {
     sum = node.Binary("elementwise_add", {sum, rows(4, node.In(1))});
   }
   FinishNorm(node, "layer_norm", sum, 5, 6);
-  const bool counted = node.attributes().Flag("mask_index_type", true);
-  if (node.HasOutput(1)) {
-    if (!node.HasInput(7)) Node::Unsupported("its output 1 without a mask");
-    node.FinishOutput(
-        1, counted ? "reduce_sum" : "assign", {{"X", {node.In(7)}}},
-        counted ? AttributeMap{{"dim", Ints{1}}} : AttributeMap());
-  }
+  // It only says of which shape output 1 is to be.
+  node.attributes().Ignore("mask_index_type");
+  if (node.HasOutput(1)) FinishWordCounts(node);
   if (node.HasOutput(2)) node.FinishOutput(2, "assign", {{"X", {sum}}});
 }
 

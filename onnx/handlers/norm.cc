@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/onnx/handlers/row_moments.h"
 #include "sluice/onnx/import/handlers.h"
 
 namespace sluice::onnx {
@@ -199,15 +200,23 @@ void LayerNormalization(Node& node) {
   FinishMoments(node, 2, node.Unary("rsqrt", sum), axis);
 }
 
+// Output 1, which only onnxruntime's SimplifiedLayerNormalization has, is one
+// over the root.
 void RmsNormalization(Node& node) {
   const auto axis =
       static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
+  const double epsilon = node.attributes().Float("epsilon", 1e-5);
   node.attributes().Ignore("stash_type");
+  if (node.HasOutput(1)) {
+    Ints row;
+    for (int i = axis; i < RankOf(node, 0); ++i) {
+      row.push_back(i);
+    }
+    FinishRowMoments(node, node.In(0), row, false, epsilon, {-1, 1});
+  }
   node.Finish("rms_norm",
               {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}},
-              {{"begin_norm_axis", int64_t{axis}},
-               {"epsilon", node.attributes().Float("epsilon", 1e-5)}},
-              "Y");
+              {{"begin_norm_axis", int64_t{axis}}, {"epsilon", epsilon}}, "Y");
 }
 
 // Expands the scale or bias of each group to its channels.
@@ -275,6 +284,30 @@ void MeanVarianceNormalization(Node& node) {
 
 }  // namespace
 
+// Computed in float64, in which squares of float32 are finite.
+void FinishRowMoments(Node& node,
+                      const std::string& x,
+                      const Ints& dims,
+                      bool centered,
+                      double epsilon,
+                      const MomentOutputs& outputs) {
+  const auto mean_of = [&](const std::string& values) {
+    return node.Unary("reduce_mean", values, {{"dim", dims}, {"keep_dim", true}});
+  };
+  const auto finish = [&](int index, const std::string& values) {
+    if (index < 0 || !node.HasOutput(index)) return;
+    node.FinishOutput(index, "cast", {{"X", {values}}},
+                      {{"dtype", DType::kFloat32}});
+  };
+  std::string row = node.Cast(x, DType::kFloat64);
+  const std::string mean = mean_of(row);
+  finish(outputs.mean, mean);
+  if (centered) row = node.Binary("elementwise_sub", {row, mean});
+  const std::string square = mean_of(node.Unary("square", row));
+  const std::string sum = node.Unary("scale", square, {{"bias", epsilon}});
+  finish(outputs.inverse, node.Unary("rsqrt", sum));
+}
+
 // InstanceNormalization and LRN use their schemas.
 const HandlerTable kNormHandlers = {
     {"BatchNormalization", 7, BatchNormalization7},
@@ -290,7 +323,10 @@ const HandlerTable kNormHandlers = {
     {"LpNormalization", 1, LpNormalization},
     {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
     {"RMSNormalization", 23, RmsNormalization},
-    {"SimplifiedLayerNormalization", 1, RmsNormalization},  // onnxruntime's
+    // onnxruntime's, which its tools write in either domain.
+    {"SimplifiedLayerNormalization "
+     "com.microsoft.SimplifiedLayerNormalization",
+     1, RmsNormalization},
 };
 
 }  // namespace sluice::onnx
