@@ -292,7 +292,8 @@ void FinishRowMoments(Node& node,
                       double epsilon,
                       const MomentOutputs& outputs) {
   const auto mean_of = [&](const std::string& values) {
-    return node.Unary("reduce_mean", values, {{"dim", dims}, {"keep_dim", true}});
+    return node.Unary("reduce_mean", values,
+                      {{"dim", dims}, {"keep_dim", true}});
   };
   const auto finish = [&](int index, const std::string& values) {
     if (index < 0 || !node.HasOutput(index)) return;

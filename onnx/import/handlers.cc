@@ -24,7 +24,7 @@ const Table& AllHandlers() {
           kConvHandlers, kElementwiseHandlers, kFusedHandlers, kImageHandlers,
           kIndexingHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
           kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
-          kSequenceHandlers, kSignalHandlers}) {
+          kRotaryHandlers, kSequenceHandlers, kSignalHandlers}) {
       for (const HandlerRow& row : family) {
         for (const std::string_view type : WordsOf(row.types)) {
           (*rows)[type][row.since_version] = row.handler;

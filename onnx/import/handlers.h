@@ -29,7 +29,7 @@ extern const HandlerTable kAttentionHandlers, kContractionHandlers,
     kControlFlowHandlers, kConvHandlers, kElementwiseHandlers, kFusedHandlers,
     kImageHandlers, kIndexingHandlers, kLossHandlers, kMovementHandlers,
     kNormHandlers, kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
-    kSequenceHandlers, kSignalHandlers;
+    kRotaryHandlers, kSequenceHandlers, kSignalHandlers;
 
 // Splits a text at spaces.
 std::vector<std::string_view> WordsOf(std::string_view text);
