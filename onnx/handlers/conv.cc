@@ -380,6 +380,17 @@ void GlobalLpPool(Node& node) {
                    {{"dtype", node.TypeOf(0)}});
 }
 
+// Operators of onnxruntime.
+void NhwcConv(Node& node) {
+  FinishChannelsLast(node, "Conv", {0});
+}
+void NhwcFusedConv(Node& node) {
+  FinishChannelsLast(node, "com.microsoft.FusedConv", {0, 3});
+}
+void NhwcMaxPool(Node& node) {
+  FinishChannelsLast(node, "MaxPool", {0});
+}
+
 }  // namespace
 
 const HandlerTable kConvHandlers = {
@@ -391,6 +402,9 @@ const HandlerTable kConvHandlers = {
     {"GlobalLpPool", 2, GlobalLpPool},
     {"LpPool", 2, LpPool},
     {"MaxPool", 1, MaxPool},
+    {"com.microsoft.NhwcConv", 1, NhwcConv},
+    {"com.microsoft.NhwcFusedConv", 1, NhwcFusedConv},
+    {"com.microsoft.NhwcMaxPool", 1, NhwcMaxPool},
 };
 
 }  // namespace sluice::onnx

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/onnx/handlers/quantized_product.h"
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
@@ -63,8 +64,9 @@ std::string Apply(Node& node,
   return node.Binary(type, {x, y}, {{"axis", axis}});
 }
 
-// Quantizes to uint8 with a range that includes 0 and all of X.
-void DynamicQuantizeLinear(Node& node) {
+// The inputs of quantize_linear that quantize input 0 to uint8, with a range
+// that includes 0 and all of it.
+Inputs RangeOfInput(Node& node) {
   const std::string x = node.In(0);
   const std::string zero = Number(node, 0), all = Number(node, 255);
   const std::string max =
@@ -79,10 +81,14 @@ void DynamicQuantizeLinear(Node& node) {
                                    Apply(node, "elementwise_div", min, scale));
   const std::string zero_point = node.Append(
       "quantize_linear", {{"X", {offset}}, {"Scale", {Number(node, 1)}}});
-  node.Finish("quantize_linear",
-              {{"X", {x}}, {"Scale", {scale}}, {"ZeroPoint", {zero_point}}});
-  node.FinishOutput(1, "assign", {{"X", {scale}}});
-  node.FinishOutput(2, "assign", {{"X", {zero_point}}});
+  return {{"X", {x}}, {"Scale", {scale}}, {"ZeroPoint", {zero_point}}};
+}
+
+void DynamicQuantizeLinear(Node& node) {
+  const Inputs inputs = RangeOfInput(node);
+  node.Finish("quantize_linear", inputs);
+  node.FinishOutput(1, "assign", {{"X", inputs[1].second}});
+  node.FinishOutput(2, "assign", {{"X", inputs[2].second}});
 }
 
 // ONNX allows no other dtypes here, and their products might be rounded.
@@ -126,12 +132,21 @@ std::string ApplyAlong(Node& node,
                along.axis);
 }
 
+// x in float64, minus a zero point along `axis`.
+std::string Shifted(Node& node,
+                    const std::string& x,
+                    const std::string& zero,
+                    int64_t axis) {
+  return ApplyAlong(node, "elementwise_sub", node.Cast(x, DType::kFloat64),
+                    AlongAxis(node, zero, axis));
+}
+
 // Input `index` in float64, minus the zero point (input `zero`), along `axis`.
 std::string Offset(Node& node, int index, int zero, int64_t axis) {
-  std::string x = node.Cast(node.In(index), DType::kFloat64);
-  if (!node.HasInput(zero)) return x;
-  return ApplyAlong(node, "elementwise_sub", x,
-                    AlongAxis(node, node.In(zero), axis));
+  if (node.HasInput(zero)) {
+    return Shifted(node, node.In(index), node.In(zero), axis);
+  }
+  return node.Cast(node.In(index), DType::kFloat64);
 }
 
 // The row dim of a matrix or a batch of matrices, which the values of input
@@ -228,41 +243,96 @@ void QLinearConv(Node& node) {
 
 // Operators of onnxruntime that ONNX lacks.
 
+constexpr const char* kSum = "elementwise_add";
+constexpr const char* kTimes = "elementwise_mul";
+
+// One number: input `index`, a scale or zero point of a whole tensor.
+std::string OneNumber(Node& node, int index) {
+  const DDim dims = node.Dims(index);
+  if (dims.known() && dims.numel() != 1) {
+    Node::Unsupported(
+        "its input {} has {} numbers, for each column; there is one for all",
+        index, dims.numel());
+  }
+  return node.Reshape(node.In(index), {});
+}
+
+// Sums of products of integers in the dtype of a scale, times it.
+std::string ScaledSums(Node& node,
+                       const std::string& sums,
+                       const std::string& scale) {
+  const Along along = AlongAxis(node, scale, -1);
+  return node.Cast(ApplyAlong(node, kTimes, sums, along), node.DTypeOf(scale));
+}
+
+// Finishes with x plus an input that may be omitted.
+void FinishPlus(Node& node, const std::string& x, int index) {
+  if (!node.HasInput(index)) return node.FinishUnary("assign", x);
+  node.FinishBinary(kSum, {x, node.In(index)});
+}
+
+void MatMulIntegerToFloat(Node& node) {
+  const std::string product = FloatProduct(
+      node,
+      {.x = 0, .x_scale = 2, .x_zero = 4, .y = 1, .y_scale = 3, .y_zero = 5});
+  FinishPlus(node, product, 6);
+}
+
+// Like MatMulIntegerToFloat, of input 0 quantized by its own range.
+void DynamicQuantizeMatMul(Node& node) {
+  RequireBytes(node, {1});
+  const Inputs quantize = RangeOfInput(node);
+  const std::string &x_scale = quantize[1].second[0],
+                    &x_zero = quantize[2].second[0];
+  const std::string left =
+      Shifted(node, node.Append("quantize_linear", quantize), x_zero, -1);
+  const std::string sums =
+      node.Binary("matmul", {left, Offset(node, 1, 3, -1)});
+  const std::string scale = Apply(node, kTimes, node.In(2), x_scale);
+  FinishPlus(node, ScaledSums(node, sums, scale), 4);
+}
+
 // Prevents overflow of products of sizes.
 constexpr int64_t kMost = int64_t{1} << 30;
 
+void QLinearConvOfEither(Node& node) {
+  if (!node.attributes().Flag("channels_last")) return QLinearConv(node);
+  FinishChannelsLast(node, "QLinearConv", {0});
+}
+
 // QLinearAdd and the like: quantizes the result of Add on dequantized inputs.
 // The scale and zero point of the result come first in QLinearConcat, else
-// last.
+// last. QLinearWhere begins with its condition.
 void QLinear(Node& node) {
-  if (node.attributes().Flag("channels_last")) {
-    Node::Unsupported("channels_last");
-  }
+  const bool last = node.attributes().Flag("channels_last");
   const std::string type = node.type().substr(std::string("QLinear").size());
-  const int first = type == "Concat" ? 2 : 0;
+  const int first = type == "Concat" ? 2 : type == "Where" ? 1 : 0;
   const int end = first + (node.input_count() - 1 - first / 2) / 3 * 3;
   ArgVars operands;
+  if (type == "Where") operands.push_back(node.In(0));
   for (int i = first; i < end; i += 3) {
     operands.push_back(node.Append("dequantize_linear",
                                    node.InputsOf("dequantize_linear", i),
                                    {{"dtype", DType::kFloat32}}));
   }
-  const int scale = first == 0 ? end : 0;
+  if (last) operands[0] = ChannelsFirst(node, operands[0]);
+  const int scale = type == "Concat" ? 0 : end;
   // Softmax of older opsets has rows of several dims. Without an axis there is
   // only the last, unlike in ONNX.
   const bool old = node.attributes().Int("opset", 13) < 13;
   const int64_t opset = old && node.attributes().Has("axis") ? 1 : 13;
-  Inputs inputs = {{"X", {node.AppendOperator(type, operands, opset)}},
-                   {"Scale", {node.In(scale)}}};
+  std::string result = node.AppendOperator(type, operands, opset);
+  if (last) {
+    result =
+        node.Transpose(result, ChannelsLastOrder(node.DimsOf(result).rank()));
+  }
+  Inputs inputs = {{"X", {result}}, {"Scale", {node.In(scale)}}};
   if (node.HasInput(scale + 1)) {
     inputs.push_back({"ZeroPoint", {node.In(scale + 1)}});
   }
   node.Finish("quantize_linear", std::move(inputs),
               {{"dtype", node.TypeOf(first)}, {"precision", DType::kFloat32}});
 }
-
-constexpr const char* kSum = "elementwise_add";
-constexpr const char* kTimes = "elementwise_mul";
 
 // alpha * (A B + C), in the scale of A and B together.
 void QGemm(Node& node) {
@@ -308,6 +378,54 @@ std::string Unpacked(
   return node.Slice(node.NewConstant(std::move(numbers)), 0, kept, {1});
 }
 
+// Weights in blocks of `size` numbers of few bits, of which a row has
+// `columns`.
+struct PackedWeights {
+  int64_t rows, columns, bits, size, blocks;
+  DType dtype;
+  Inputs inputs;  // of dequantize_linear
+};
+
+// Input 3, a zero point for each block, as numbers of few bits.
+std::string PackedZeros(Node& node, const PackedWeights& weights) {
+  if (node.HasInput(3)) {
+    const int64_t in_byte = 8 / weights.bits;
+    const int64_t stored = (weights.blocks + in_byte - 1) / in_byte * in_byte;
+    return Unpacked(node, 3, weights.dtype, {weights.rows, stored},
+                    weights.blocks);
+  }
+  const std::string middle = node.Number(
+      static_cast<double>(int64_t{1} << (weights.bits - 1)), weights.dtype);
+  return node.Unary("expand", middle,
+                    {{"shape", Ints{weights.rows, weights.blocks}}});
+}
+
+std::string DequantizedBlocks(Node& node, Inputs inputs, int64_t size) {
+  return node.Append("dequantize_linear", std::move(inputs),
+                     {{"axis", int64_t{1}}, {"block_size", size}});
+}
+
+// The weights in float32. Zero points may be floats, too: they are subtracted
+// from what is dequantized.
+std::string FloatWeights(Node& node, const PackedWeights& weights) {
+  Inputs inputs = weights.inputs;
+  if (!node.HasInput(3) || !IsFloating(node.TypeOf(3))) {
+    inputs.push_back({"ZeroPoint", {PackedZeros(node, weights)}});
+    return DequantizedBlocks(node, std::move(inputs), weights.size);
+  }
+  const std::string zeros = node.Reshape(node.Cast(node.In(3), DType::kFloat32),
+                                         {weights.rows, weights.blocks, 1});
+  const std::string scales = node.Unsqueeze(inputs[1].second[0], {2});
+  std::string shift = Apply(node, kTimes, zeros, scales);
+  shift =
+      node.Unary("expand", shift,
+                 {{"shape", Ints{weights.rows, weights.blocks, weights.size}}});
+  shift = node.Slice(node.Reshape(shift, {weights.rows, -1}), 0,
+                     weights.columns, {1});
+  const std::string scaled = DequantizedBlocks(node, std::move(inputs), weights.size);
+  return Apply(node, "elementwise_sub", scaled, shift);
+}
+
 // A product with weights in blocks of few bits, with a scale for each block.
 // They become float32 while the model is read.
 void MatMulNBits(Node& node) {
@@ -317,8 +435,14 @@ void MatMulNBits(Node& node) {
   const int64_t bits = attributes.Int("bits", 4);
   const int64_t size = attributes.NeededInt("block_size");
   attributes.Ignore("accuracy_level");
-  if (node.HasInput(4) || (bits != 2 && bits != 4 && bits != 8)) {
-    Node::Unsupported("its input g_idx, or weights of {} bits", bits);
+  if (node.HasInput(4)) Node::Unsupported("its input 4 (g_idx)");
+  if (bits != 2 && bits != 4 && bits != 8) {
+    Node::Unsupported("attribute bits, {}; there are 2, 4 and 8", bits);
+  }
+  const int64_t prepacked = attributes.Int("weight_prepacked", 0);
+  if (prepacked != 0) {
+    Node::Unsupported("attribute weight_prepacked, {}: weights for one GPU",
+                      prepacked);
   }
   SLUICE_ENFORCE(columns > 0 && rows > 0 && size >= 16 && columns <= kMost &&
                      rows <= kMost && size <= kMost,
@@ -329,32 +453,37 @@ void MatMulNBits(Node& node) {
   const DType dtype = bits == 8   ? DType::kUInt8
                       : bits == 4 ? DType::kUInt4
                                   : DType::kUInt2;
-  Inputs inputs = {
-      {"X", {Unpacked(node, 1, dtype, {rows, blocks * size}, columns)}},
-      {"Scale",
-       {node.Reshape(node.Cast(node.In(2), DType::kFloat32), {rows, blocks})}}};
-  std::string zeros;
-  if (node.HasInput(3)) {
-    const int64_t in_byte = 8 / bits;
-    const int64_t stored = (blocks + in_byte - 1) / in_byte * in_byte;
-    zeros = Unpacked(node, 3, dtype, {rows, stored}, blocks);
-  } else {
-    const std::string middle =
-        node.Number(static_cast<double>(int64_t{1} << (bits - 1)), dtype);
-    zeros = node.Unary("expand", middle, {{"shape", Ints{rows, blocks}}});
-  }
-  inputs.push_back({"ZeroPoint", {zeros}});
+  const std::string codes =
+      Unpacked(node, 1, dtype, {rows, blocks * size}, columns);
+  const std::string scales =
+      node.Reshape(node.Cast(node.In(2), DType::kFloat32), {rows, blocks});
   const std::string weights =
-      node.Append("dequantize_linear", std::move(inputs),
-                  {{"axis", int64_t{1}}, {"block_size", size}});
+      FloatWeights(node, {rows,
+                          columns,
+                          bits,
+                          size,
+                          blocks,
+                          dtype,
+                          {{"X", {codes}}, {"Scale", {scales}}}});
   const std::string product =
       node.Binary("matmul", {node.In(0), node.Cast(weights, node.TypeOf(0))},
                   {{"transpose_Y", true}});
-  if (!node.HasInput(5)) return node.FinishUnary("assign", product);
-  node.FinishBinary(kSum, {product, node.In(5)});
+  FinishPlus(node, product, 5);
 }
 
 }  // namespace
+
+std::string FloatProduct(Node& node, const QuantizedFactors& factors) {
+  RequireBytes(node, {factors.x, factors.y});
+  std::string x = node.Cast(node.In(factors.x), DType::kFloat64);
+  if (node.HasInput(factors.x_zero)) {
+    x = Shifted(node, node.In(factors.x), OneNumber(node, factors.x_zero), -1);
+  }
+  const std::string y = Offset(node, factors.y, factors.y_zero, -1);
+  const std::string scale = Apply(node, kTimes, node.In(factors.y_scale),
+                                  OneNumber(node, factors.x_scale));
+  return ScaledSums(node, node.Binary("matmul", {x, y}), scale);
+}
 
 const HandlerTable kQuantizationHandlers = {
     {"ConvInteger", 10, ConvInteger},
@@ -365,13 +494,17 @@ const HandlerTable kQuantizationHandlers = {
     {"QLinearMatMul", 10, QLinearMatMul},
     {"QuantizeLinear", 10, QuantizeLinear},
     {"com.microsoft.DequantizeLinear", 1, DequantizeLinear},
+    {"com.microsoft.DynamicQuantizeMatMul", 1, DynamicQuantizeMatMul},
+    {"com.microsoft.MatMulIntegerToFloat", 1, MatMulIntegerToFloat},
     {"com.microsoft.MatMulNBits", 1, MatMulNBits},
     {"com.microsoft.QGemm", 1, QGemm},
     {"com.microsoft.QLinearAdd com.microsoft.QLinearAveragePool "
      "com.microsoft.QLinearConcat com.microsoft.QLinearGlobalAveragePool "
      "com.microsoft.QLinearLeakyRelu com.microsoft.QLinearMul "
-     "com.microsoft.QLinearSigmoid com.microsoft.QLinearSoftmax",
+     "com.microsoft.QLinearReduceMean com.microsoft.QLinearSigmoid "
+     "com.microsoft.QLinearSoftmax com.microsoft.QLinearWhere",
      1, QLinear},
+    {"com.microsoft.QLinearConv", 1, QLinearConvOfEither},
     {"com.microsoft.QuantizeLinear", 1, QuantizeLinear}};
 
 }  // namespace sluice::onnx

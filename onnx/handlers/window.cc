@@ -174,6 +174,43 @@ void FinishImage(Node& node,
   node.FinishUnary("squeeze", image, {{"axes", axes}});
 }
 
+std::string ChannelsFirst(Node& node, const std::string& image) {
+  const int rank = node.DimsOf(image).rank();
+  if (rank < 2) {
+    Node::Unsupported("an image with channels last and {} dims",
+                      rank < 0 ? "an unknown number of" : Format("{}", rank));
+  }
+  Ints order = {0, rank - 1};
+  for (int64_t axis = 1; axis < rank - 1; ++axis) {
+    order.push_back(axis);
+  }
+  return node.Transpose(image, order);
+}
+
+Ints ChannelsLastOrder(int rank) {
+  Ints order = {0};
+  for (int64_t axis = 2; axis < rank; ++axis) {
+    order.push_back(axis);
+  }
+  order.push_back(1);
+  return order;
+}
+
+void FinishChannelsLast(Node& node,
+                        const std::string& type,
+                        std::initializer_list<int> images) {
+  ArgVars inputs;
+  for (int i = 0; i < node.input_count(); ++i) {
+    inputs.push_back(node.HasInput(i) ? node.In(i) : "");
+  }
+  for (const int i : images) {
+    if (node.HasInput(i)) inputs[i] = ChannelsFirst(node, inputs[i]);
+  }
+  const std::string result = node.AppendOperator(type, inputs);
+  node.FinishUnary("transpose", result,
+                   {{"axis", ChannelsLastOrder(node.DimsOf(result).rank())}});
+}
+
 Windows ReadWindows(Node& node, size_t dims, const Ints& kernel) {
   return ReadWindows(node, dims, kernel,
                      node.attributes().String("auto_pad", "NOTSET"));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "sluice/onnx/import/node.h"
@@ -64,5 +65,17 @@ Windows ReadWindows(Node& node,
                     size_t dims,
                     const Ints& kernel,
                     const std::string& auto_pad);
+
+// Images whose channels are their last dim. Raises Unimplemented for an unknown
+// rank.
+std::string ChannelsFirst(Node& node, const std::string& image);
+// The order of transpose that makes an image of `rank` dims such a one again.
+Ints ChannelsLastOrder(int rank);
+// Finishes a node of such images with the result of an operator of ONNX that
+// has channels first, and this node's attributes. `images` are the inputs that
+// are images.
+void FinishChannelsLast(Node& node,
+                        const std::string& type,
+                        std::initializer_list<int> images);
 
 }  // namespace sluice::onnx
