@@ -21,10 +21,11 @@ const Table& AllHandlers() {
     auto* rows = new Table();  // never freed: it may be read at exit
     for (const auto& family :
          {kAttentionHandlers, kContractionHandlers, kControlFlowHandlers,
-          kConvHandlers, kElementwiseHandlers, kFusedHandlers, kImageHandlers,
-          kIndexingHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
-          kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
-          kRotaryHandlers, kSequenceHandlers, kSignalHandlers}) {
+          kConvHandlers, kElementwiseHandlers, kFusedAttentionHandlers,
+          kFusedHandlers, kImageHandlers, kIndexingHandlers, kLossHandlers,
+          kMovementHandlers, kNormHandlers, kQuantizationHandlers,
+          kRecurrentHandlers, kResizeHandlers, kRotaryHandlers,
+          kSequenceHandlers, kSignalHandlers}) {
       for (const HandlerRow& row : family) {
         for (const std::string_view type : WordsOf(row.types)) {
           (*rows)[type][row.since_version] = row.handler;
