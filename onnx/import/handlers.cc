@@ -22,10 +22,10 @@ const Table& AllHandlers() {
     for (const auto& family :
          {kAttentionHandlers, kContractionHandlers, kControlFlowHandlers,
           kConvHandlers, kElementwiseHandlers, kFusedAttentionHandlers,
-          kFusedHandlers, kImageHandlers, kIndexingHandlers, kLossHandlers,
-          kMovementHandlers, kNormHandlers, kQuantizationHandlers,
-          kRecurrentHandlers, kResizeHandlers, kRotaryHandlers,
-          kSequenceHandlers, kSignalHandlers}) {
+          kFusedHandlers, kGroupedAttentionHandlers, kImageHandlers,
+          kIndexingHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
+          kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
+          kRotaryHandlers, kSequenceHandlers, kSignalHandlers}) {
       for (const HandlerRow& row : family) {
         for (const std::string_view type : WordsOf(row.types)) {
           (*rows)[type][row.since_version] = row.handler;

@@ -27,10 +27,10 @@ using HandlerTable = std::initializer_list<HandlerRow>;
 // The tables, one for each file in onnx/handlers/.
 extern const HandlerTable kAttentionHandlers, kContractionHandlers,
     kControlFlowHandlers, kConvHandlers, kElementwiseHandlers,
-    kFusedAttentionHandlers, kFusedHandlers, kImageHandlers, kIndexingHandlers,
-    kLossHandlers, kMovementHandlers, kNormHandlers, kQuantizationHandlers,
-    kRecurrentHandlers, kResizeHandlers, kRotaryHandlers, kSequenceHandlers,
-    kSignalHandlers;
+    kFusedAttentionHandlers, kFusedHandlers, kGroupedAttentionHandlers,
+    kImageHandlers, kIndexingHandlers, kLossHandlers, kMovementHandlers,
+    kNormHandlers, kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
+    kRotaryHandlers, kSequenceHandlers, kSignalHandlers;
 
 // Splits a text at spaces.
 std::vector<std::string_view> WordsOf(std::string_view text);
