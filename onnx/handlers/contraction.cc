@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <variant>
@@ -116,6 +117,32 @@ void Gemm(Node& node) {
                     {product, Times(node, node.In(2), beta)});
 }
 
+// The inverse of each matrix: its cofactors, transposed, over its determinant.
+// They are the gradient of the determinant, whose size is kept near 1: matrices
+// are divided by the root of the mean square norm of their rows.
+void Inverse(Node& node) {
+  const auto over = [&node](const std::string& x, const std::string& y) {
+    return node.Binary("elementwise_div", {x, y});
+  };
+  const AttributeMap rows = {{"dim", Ints{-1}}, {"keep_dim", true}};
+  const AttributeMap columns = {{"dim", Ints{-2}}, {"keep_dim", true}};
+  const std::string x = node.Cast(node.In(0), DType::kFloat64);
+  const std::string norms =
+      node.Unary("reduce_sum", node.Unary("square", x), rows);
+  const std::string size =
+      node.Unary("sqrt", node.Unary("reduce_mean", norms, columns));
+  const std::string even = over(x, size);
+  const std::string share =
+      node.Unary("reciprocal", node.Unary("determinant", even));
+  const std::string cofactors = node.Append(
+      "determinant_grad", {{"X", {even}}, {"Out@GRAD", {share}}}, {}, "X@GRAD");
+  Ints order(static_cast<size_t>(RankOf(node, 0)));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order.end()[-1], order.end()[-2]);
+  node.FinishUnary("cast", over(node.Transpose(cofactors, order), size),
+                   {{"dtype", node.TypeOf(0)}});
+}
+
 // Appends the ops of a node.
 class NodeEinsum : public EinsumWriter {
  public:
@@ -159,6 +186,7 @@ const HandlerTable kContractionHandlers = {
     {"Gemm", 7, Gemm},
     {"MatMul", 1, MatMul},
     {"Einsum", 12, Einsum},
+    {"com.microsoft.Inverse", 1, Inverse},
 };
 
 }  // namespace sluice::onnx

@@ -292,9 +292,12 @@ void Col2Im(Node& node) {
 }  // namespace
 
 const HandlerTable kImageHandlers = {
-    {"CenterCropPad", 18, CenterCropPad}, {"Col2Im", 18, Col2Im},
-    {"DepthToSpace", 1, DepthToSpace},    {"GridSample", 16, GridSample},
+    {"CenterCropPad", 18, CenterCropPad},
+    {"Col2Im", 18, Col2Im},
+    {"DepthToSpace", 1, DepthToSpace},
+    {"GridSample", 16, GridSample},
     {"SpaceToDepth", 1, SpaceToDepth},
+    {"com.microsoft.GridSample", 1, GridSample},
 };
 
 }  // namespace sluice::onnx

@@ -155,6 +155,17 @@ void Unique(Node& node) {
                  {"Out", "Index", "Inverse", "Counts"});
 }
 
+// Unlike ONNX's it has no places of first elements, and is not sorted.
+void UniqueInOrder(Node& node) {
+  node.FinishAll("unique", {{"X", {node.In(0)}}}, {{"sorted", false}},
+                 {"Out", "Inverse", "Counts"});
+}
+
+// Operators of onnxruntime that ONNX took over.
+void AsInOnnx(Node& node) {
+  ImportCounterpart(*FindCounterpart(node.type()), node);
+}
+
 void NonMaxSuppression(Node& node) {
   node.FinishAs(
       "non_max_suppression",
@@ -164,11 +175,17 @@ void NonMaxSuppression(Node& node) {
 }  // namespace
 
 const HandlerTable kIndexingHandlers = {
-    {"OneHot", 9, OneHot},     {"ReverseSequence", 10, ReverseSequence},
-    {"Scatter", 9, Scatter},   {"ArgMax ArgMin", 1, ArgBest},
-    {"Compress", 9, Compress}, {"NonMaxSuppression", 10, NonMaxSuppression},
-    {"TopK", 1, TopK1},        {"TopK", 10, TopK10},
+    {"OneHot", 9, OneHot},
+    {"ReverseSequence", 10, ReverseSequence},
+    {"Scatter", 9, Scatter},
+    {"ArgMax ArgMin", 1, ArgBest},
+    {"Compress", 9, Compress},
+    {"NonMaxSuppression", 10, NonMaxSuppression},
+    {"TopK", 1, TopK1},
+    {"TopK", 10, TopK10},
     {"Unique", 11, Unique},
+    {"com.microsoft.Unique", 1, UniqueInOrder},
+    {"com.microsoft.GatherND com.microsoft.Trilu", 1, AsInOnnx},
 };
 
 }  // namespace sluice::onnx

@@ -336,17 +336,52 @@ void Range(Node& node) {
                    {{"dtype", dtype}});
 }
 
+// Operators of onnxruntime. Its pads may be the row of a matrix.
+void PadByRow(Node& node) {
+  ArgVars inputs = {node.In(0), node.Reshape(node.In(1), {-1})};
+  if (node.HasInput(2)) inputs.push_back(node.Reshape(node.In(2), {}));
+  node.FinishUnary("assign", node.AppendOperator("Pad", inputs));
+}
+
+// The step may be omitted.
+void RangeByOne(Node& node) {
+  const auto number = [&node](int index) {
+    return node.Reshape(node.In(index), {});
+  };
+  const std::string step =
+      node.HasInput(2) ? number(2) : node.Number(1, node.TypeOf(0));
+  node.FinishUnary("assign",
+                   node.AppendOperator("Range", {number(0), number(1), step}));
+}
+
+void ExpandDims(Node& node) {
+  const std::string axis =
+      node.Reshape(node.Cast(node.In(1), DType::kInt64), {1});
+  node.Finish("unsqueeze", {{"X", {node.In(0)}}, {"Axes", {axis}}});
+}
+
 }  // namespace
 
 const HandlerTable kMovementHandlers = {
-    {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
-    {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},
-    {"Identity", 1, Identity}, {"Pad", 1, Pad},
-    {"Reshape", 5, Reshape},   {"Size", 1, Size},
-    {"Split", 2, Split2},      {"Split", 13, Split13},
-    {"Split", 18, Split18},    {"Transpose", 1, Transpose},
-    {"Constant", 1, Constant}, {"ConstantOfShape", 9, ConstantOfShape},
-    {"EyeLike", 9, EyeLike},   {"Range", 11, Range},
+    {"Concat", 4, Concat},
+    {"Dropout", 1, Dropout7},
+    {"Dropout", 10, Dropout},
+    {"Dropout", 12, Dropout12},
+    {"Identity", 1, Identity},
+    {"Pad", 1, Pad},
+    {"Reshape", 5, Reshape},
+    {"Size", 1, Size},
+    {"Split", 2, Split2},
+    {"Split", 13, Split13},
+    {"Split", 18, Split18},
+    {"Transpose", 1, Transpose},
+    {"Constant", 1, Constant},
+    {"ConstantOfShape", 9, ConstantOfShape},
+    {"EyeLike", 9, EyeLike},
+    {"Range", 11, Range},
+    {"com.microsoft.ExpandDims", 1, ExpandDims},
+    {"com.microsoft.Pad", 1, PadByRow},
+    {"com.microsoft.Range", 1, RangeByOne},
 };
 
 }  // namespace sluice::onnx

@@ -19,13 +19,26 @@ using Table = std::map<std::string_view, Versions>;
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // never freed: it may be read at exit
-    for (const auto& family :
-         {kAttentionHandlers, kContractionHandlers, kControlFlowHandlers,
-          kConvHandlers, kElementwiseHandlers, kFusedAttentionHandlers,
-          kFusedHandlers, kGroupedAttentionHandlers, kImageHandlers,
-          kIndexingHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
-          kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
-          kRotaryHandlers, kSequenceHandlers, kSignalHandlers}) {
+    for (const auto& family : {kAttentionHandlers,
+                               kContractionHandlers,
+                               kControlFlowHandlers,
+                               kConvHandlers,
+                               kCropHandlers,
+                               kElementwiseHandlers,
+                               kFusedAttentionHandlers,
+                               kFusedHandlers,
+                               kGroupedAttentionHandlers,
+                               kImageHandlers,
+                               kIndexingHandlers,
+                               kLossHandlers,
+                               kMovementHandlers,
+                               kNormHandlers,
+                               kQuantizationHandlers,
+                               kRecurrentHandlers,
+                               kResizeHandlers,
+                               kRotaryHandlers,
+                               kSequenceHandlers,
+                               kSignalHandlers}) {
       for (const HandlerRow& row : family) {
         for (const std::string_view type : WordsOf(row.types)) {
           (*rows)[type][row.since_version] = row.handler;

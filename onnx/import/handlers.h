@@ -26,7 +26,7 @@ using HandlerTable = std::initializer_list<HandlerRow>;
 
 // The tables, one for each file in onnx/handlers/.
 extern const HandlerTable kAttentionHandlers, kContractionHandlers,
-    kControlFlowHandlers, kConvHandlers, kElementwiseHandlers,
+    kControlFlowHandlers, kConvHandlers, kCropHandlers, kElementwiseHandlers,
     kFusedAttentionHandlers, kFusedHandlers, kGroupedAttentionHandlers,
     kImageHandlers, kIndexingHandlers, kLossHandlers, kMovementHandlers,
     kNormHandlers, kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
