@@ -27,6 +27,11 @@ void QuickGelu(Node& node) {
                    {{"beta", node.attributes().Float("alpha", 1.702)}});
 }
 
+// X plus a bias plus an image.
+void SumOfThree(Node& node) {
+  node.FinishBinary("elementwise_add", {Plus(node, node.In(0), 1), node.In(2)});
+}
+
 // Each half of the last dim, plus a bias: the first times the gelu of the
 // second.
 void BiasSplitGelu(Node& node) {
@@ -153,15 +158,21 @@ void GemmFastGelu(Node& node) {
   node.FinishUnary("gelu", Plus(node, product, 2), {{"approximate", true}});
 }
 
-// Normalises the last dim of x; `bias` may be omitted.
-void FinishNorm(
-    Node& node, const char* op, const std::string& x, int scale, int bias) {
+// An input that may be omitted; "" then.
+std::string Optional(Node& node, int index) {
+  return node.HasInput(index) ? node.In(index) : "";
+}
+
+// Normalises the last dim of x; `bias` may be "".
+void FinishNorm(Node& node,
+                const char* op,
+                const std::string& x,
+                const std::string& scale,
+                const std::string& bias) {
   const int rank = node.DimsOf(x).rank();
   if (rank < 0) Node::Unsupported("the rank of its input is unknown");
-  Inputs inputs = {{"X", {x}}, {"Scale", {node.In(scale)}}};
-  if (bias > 0 && node.HasInput(bias)) {
-    inputs.push_back({"Bias", {node.In(bias)}});
-  }
+  Inputs inputs = {{"X", {x}}, {"Scale", {scale}}};
+  if (!bias.empty()) inputs.push_back({"Bias", {bias}});
   node.Finish(op, std::move(inputs),
               {{"begin_norm_axis", int64_t{rank - 1}},
                {"epsilon", node.attributes().Float("epsilon", 1e-12)}},
@@ -173,7 +184,8 @@ void FinishNorm(
 void SkipNorm(Node& node) {
   const bool rms = node.type() == "SkipSimplifiedLayerNormalization";
   const std::string sum = Plus(node, Plus(node, node.In(0), 1), rms ? 3 : 4);
-  FinishNorm(node, rms ? "rms_norm" : "layer_norm", sum, 2, rms ? -1 : 3);
+  FinishNorm(node, rms ? "rms_norm" : "layer_norm", sum, node.In(2),
+             rms ? "" : Optional(node, 3));
   if (rms && node.HasOutput(1)) {
     Node::Unsupported("its output 1 (a mean, which its form does not have)");
   }
@@ -198,22 +210,34 @@ void FinishWordCounts(Node& node) {
 }
 
 // Rows of tables by the ids of words, their places and segments, normalised.
-// Output 2 is the sum.
+// Output 2 is the sum. In QEmbedLayerNormalization tables, scale and bias have
+// one scale each from input 8 on, and then a zero point.
 void EmbedLayerNormalization(Node& node) {
-  const auto rows = [&node](int table, const std::string& ids) {
-    return node.Gather({node.In(table), ids});
+  const bool quantized = node.type() == "QEmbedLayerNormalization";
+  const auto dequantized = [&](const std::string& x, int index) {
+    if (!quantized || x.empty()) return x;
+    return node.Append("dequantize_linear",
+                       {{"X", {x}},
+                        {"Scale", {node.Reshape(node.In(index + 6), {})}},
+                        {"ZeroPoint", {node.Reshape(node.In(index + 11), {})}}},
+                       {{"dtype", node.TypeOf(index + 6)}});
+  };
+  const auto rows = [&](int table, const std::string& ids) {
+    return dequantized(node.Gather({node.In(table), ids}), table);
   };
   std::string sum = rows(2, node.In(0));
   const std::string places =
-      node.HasInput(8) ? node.In(8)
-                       : node.Count(node.Unary(
-                             "shape", node.In(0),
-                             {{"start", int64_t{1}}, {"end", int64_t{2}}}));
+      !quantized && node.HasInput(8)
+          ? node.In(8)
+          : node.Count(
+                node.Unary("shape", node.In(0),
+                           {{"start", int64_t{1}}, {"end", int64_t{2}}}));
   sum = node.Binary("elementwise_add", {sum, rows(3, places)});
   if (node.HasInput(1)) {
     sum = node.Binary("elementwise_add", {sum, rows(4, node.In(1))});
   }
-  FinishNorm(node, "layer_norm", sum, 5, 6);
+  FinishNorm(node, "layer_norm", sum, dequantized(node.In(5), 5),
+             dequantized(Optional(node, 6), 6));
   // It only says of which shape output 1 is to be.
   node.attributes().Ignore("mask_index_type");
   if (node.HasOutput(1)) FinishWordCounts(node);
@@ -225,8 +249,11 @@ void EmbedLayerNormalization(Node& node) {
 const HandlerTable kFusedHandlers = {
     {"com.microsoft.BiasGelu com.microsoft.FastGelu com.microsoft.Gelu", 1,
      BiasGelu},
+    {"com.microsoft.BiasAdd", 1, SumOfThree},
     {"com.microsoft.BiasSplitGelu", 1, BiasSplitGelu},
-    {"com.microsoft.EmbedLayerNormalization", 1, EmbedLayerNormalization},
+    {"com.microsoft.EmbedLayerNormalization "
+     "com.microsoft.QEmbedLayerNormalization",
+     1, EmbedLayerNormalization},
     {"com.microsoft.FusedConv", 1, FusedConv},
     {"com.microsoft.FusedGemm", 1, FusedGemm},
     {"com.microsoft.FusedMatMul com.microsoft.TransposeMatMul", 1, FusedMatMul},

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sluice/onnx/handlers/row_moments.h"
+#include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
 
 namespace sluice::onnx {
@@ -255,6 +256,42 @@ void GroupNormalization21(Node& node) {
   GroupNorm(node, node.In(1), node.In(2));
 }
 
+// onnxruntime's, of images [N, H, W, C] or [N, C, H, W], with an activation.
+// SkipGroupNorm normalises the sum with an image or a vector for each image
+// (input 3) and a bias (input 4), and output 1 is the sum.
+void GroupNormOfImages(Node& node) {
+  Attributes& attributes = node.attributes();
+  const bool last = attributes.Flag("channels_last", true);
+  const int64_t activation = attributes.NeededInt("activation");
+  SLUICE_ENFORCE(activation == 0 || activation == 1,
+                 ErrorCode::kInvalidArgument, "onnx.group_norm_activation",
+                 "attribute activation is {}; expected 0 or 1", activation);
+  const Ints image = last ? Ints{1, 2} : Ints{2, 3};
+  std::string x = node.In(0);
+  if (node.HasInput(3)) {
+    std::string skip = node.In(3);
+    if (RankOf(node, 3) == 2) skip = node.Unsqueeze(skip, image);
+    x = node.Binary("elementwise_add", {x, skip});
+  }
+  if (node.HasInput(4)) {
+    const std::string bias =
+        node.Reshape(node.In(4), last ? Ints{-1} : Ints{-1, 1, 1});
+    x = node.Binary("elementwise_add", {x, bias});
+  }
+  if (node.HasOutput(1)) node.FinishOutput(1, "assign", {{"X", {x}}});
+  const DType dtype = node.TypeOf(0);
+  std::string y = node.Append("group_norm",
+                              {{"X", {last ? ChannelsFirst(node, x) : x}},
+                               {"Scale", {node.Cast(node.In(1), dtype)}},
+                               {"Bias", {node.Cast(node.In(2), dtype)}}},
+                              {{"groups", attributes.NeededInt("groups")},
+                               {"epsilon", attributes.Float("epsilon", 1e-5)}},
+                              "Y");
+  if (activation == 1) y = node.Unary("swish", y);
+  if (!last) return node.FinishUnary("assign", y);
+  node.FinishUnary("transpose", y, {{"axis", ChannelsLastOrder(4)}});
+}
+
 // (X - mean) / (deviation + 1e-9) over some dims, which are transposed to the
 // end. The root of variance + 1e-18 equals deviation + 1e-9 to float precision.
 void MeanVarianceNormalization(Node& node) {
@@ -324,6 +361,8 @@ const HandlerTable kNormHandlers = {
     {"LpNormalization", 1, LpNormalization},
     {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
     {"RMSNormalization", 23, RmsNormalization},
+    {"com.microsoft.GroupNorm com.microsoft.SkipGroupNorm", 1,
+     GroupNormOfImages},
     // onnxruntime's, which its tools write in either domain.
     {"SimplifiedLayerNormalization "
      "com.microsoft.SimplifiedLayerNormalization",

@@ -1,4 +1,3 @@
-#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -292,9 +291,6 @@ void DynamicQuantizeMatMul(Node& node) {
   FinishPlus(node, ScaledSums(node, sums, scale), 4);
 }
 
-// Prevents overflow of products of sizes.
-constexpr int64_t kMost = int64_t{1} << 30;
-
 void QLinearConvOfEither(Node& node) {
   if (!node.attributes().Flag("channels_last")) return QLinearConv(node);
   FinishChannelsLast(node, "QLinearConv", {0});
@@ -355,122 +351,6 @@ void QGemm(Node& node) {
                    {{"dtype", node.TypeOf(1)}});
 }
 
-// A constant of bytes as [rows, columns] of numbers of 2, 4 or 8 bits, several
-// in a byte, which are cut to `kept` columns.
-std::string Unpacked(
-    Node& node, int index, DType dtype, const Ints& dims, int64_t kept) {
-  const Tensor* bytes = node.Constant(index);
-  if (bytes == nullptr || bytes->dtype() != DType::kUInt8) {
-    Node::Unsupported("its input {} is not a constant of uint8", index);
-  }
-  Tensor numbers;
-  numbers.Resize(DDim(dims));
-  SLUICE_ENFORCE(
-      static_cast<int64_t>(BytesInFile(dtype, numbers.numel())) ==
-          bytes->numel(),
-      ErrorCode::kInvalidArgument, "onnx.packed_weights",
-      "its input {} has {} bytes; expected those of {} numbers of {}", index,
-      bytes->numel(), DDim(dims), dtype);
-  node.cost().Check("its weights", static_cast<uint64_t>(numbers.numel()));
-  void* data = numbers.mutable_data(dtype, CPUPlace());
-  std::memcpy(data, bytes->raw_data(), bytes->bytes());
-  UnpackInPlace(dtype, numbers.numel(), data);
-  return node.Slice(node.NewConstant(std::move(numbers)), 0, kept, {1});
-}
-
-// Weights in blocks of `size` numbers of few bits, of which a row has
-// `columns`.
-struct PackedWeights {
-  int64_t rows, columns, bits, size, blocks;
-  DType dtype;
-  Inputs inputs;  // of dequantize_linear
-};
-
-// Input 3, a zero point for each block, as numbers of few bits.
-std::string PackedZeros(Node& node, const PackedWeights& weights) {
-  if (node.HasInput(3)) {
-    const int64_t in_byte = 8 / weights.bits;
-    const int64_t stored = (weights.blocks + in_byte - 1) / in_byte * in_byte;
-    return Unpacked(node, 3, weights.dtype, {weights.rows, stored},
-                    weights.blocks);
-  }
-  const std::string middle = node.Number(
-      static_cast<double>(int64_t{1} << (weights.bits - 1)), weights.dtype);
-  return node.Unary("expand", middle,
-                    {{"shape", Ints{weights.rows, weights.blocks}}});
-}
-
-std::string DequantizedBlocks(Node& node, Inputs inputs, int64_t size) {
-  return node.Append("dequantize_linear", std::move(inputs),
-                     {{"axis", int64_t{1}}, {"block_size", size}});
-}
-
-// The weights in float32. Zero points may be floats, too: they are subtracted
-// from what is dequantized.
-std::string FloatWeights(Node& node, const PackedWeights& weights) {
-  Inputs inputs = weights.inputs;
-  if (!node.HasInput(3) || !IsFloating(node.TypeOf(3))) {
-    inputs.push_back({"ZeroPoint", {PackedZeros(node, weights)}});
-    return DequantizedBlocks(node, std::move(inputs), weights.size);
-  }
-  const std::string zeros = node.Reshape(node.Cast(node.In(3), DType::kFloat32),
-                                         {weights.rows, weights.blocks, 1});
-  const std::string scales = node.Unsqueeze(inputs[1].second[0], {2});
-  std::string shift = Apply(node, kTimes, zeros, scales);
-  shift =
-      node.Unary("expand", shift,
-                 {{"shape", Ints{weights.rows, weights.blocks, weights.size}}});
-  shift = node.Slice(node.Reshape(shift, {weights.rows, -1}), 0,
-                     weights.columns, {1});
-  const std::string scaled = DequantizedBlocks(node, std::move(inputs), weights.size);
-  return Apply(node, "elementwise_sub", scaled, shift);
-}
-
-// A product with weights in blocks of few bits, with a scale for each block.
-// They become float32 while the model is read.
-void MatMulNBits(Node& node) {
-  Attributes& attributes = node.attributes();
-  const int64_t columns = attributes.NeededInt("K");
-  const int64_t rows = attributes.NeededInt("N");
-  const int64_t bits = attributes.Int("bits", 4);
-  const int64_t size = attributes.NeededInt("block_size");
-  attributes.Ignore("accuracy_level");
-  if (node.HasInput(4)) Node::Unsupported("its input 4 (g_idx)");
-  if (bits != 2 && bits != 4 && bits != 8) {
-    Node::Unsupported("attribute bits, {}; there are 2, 4 and 8", bits);
-  }
-  const int64_t prepacked = attributes.Int("weight_prepacked", 0);
-  if (prepacked != 0) {
-    Node::Unsupported("attribute weight_prepacked, {}: weights for one GPU",
-                      prepacked);
-  }
-  SLUICE_ENFORCE(columns > 0 && rows > 0 && size >= 16 && columns <= kMost &&
-                     rows <= kMost && size <= kMost,
-                 ErrorCode::kInvalidArgument, "onnx.blocks",
-                 "K = {}, N = {} and block_size = {} are no sizes of weights",
-                 columns, rows, size);
-  const int64_t blocks = (columns + size - 1) / size;
-  const DType dtype = bits == 8   ? DType::kUInt8
-                      : bits == 4 ? DType::kUInt4
-                                  : DType::kUInt2;
-  const std::string codes =
-      Unpacked(node, 1, dtype, {rows, blocks * size}, columns);
-  const std::string scales =
-      node.Reshape(node.Cast(node.In(2), DType::kFloat32), {rows, blocks});
-  const std::string weights =
-      FloatWeights(node, {rows,
-                          columns,
-                          bits,
-                          size,
-                          blocks,
-                          dtype,
-                          {{"X", {codes}}, {"Scale", {scales}}}});
-  const std::string product =
-      node.Binary("matmul", {node.In(0), node.Cast(weights, node.TypeOf(0))},
-                  {{"transpose_Y", true}});
-  FinishPlus(node, product, 5);
-}
-
 }  // namespace
 
 std::string FloatProduct(Node& node, const QuantizedFactors& factors) {
@@ -496,7 +376,6 @@ const HandlerTable kQuantizationHandlers = {
     {"com.microsoft.DequantizeLinear", 1, DequantizeLinear},
     {"com.microsoft.DynamicQuantizeMatMul", 1, DynamicQuantizeMatMul},
     {"com.microsoft.MatMulIntegerToFloat", 1, MatMulIntegerToFloat},
-    {"com.microsoft.MatMulNBits", 1, MatMulNBits},
     {"com.microsoft.QGemm", 1, QGemm},
     {"com.microsoft.QLinearAdd com.microsoft.QLinearAveragePool "
      "com.microsoft.QLinearConcat com.microsoft.QLinearGlobalAveragePool "

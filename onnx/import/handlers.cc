@@ -33,6 +33,7 @@ const Table& AllHandlers() {
                                kLossHandlers,
                                kMovementHandlers,
                                kNormHandlers,
+                               kPackedWeightHandlers,
                                kQuantizationHandlers,
                                kRecurrentHandlers,
                                kResizeHandlers,
