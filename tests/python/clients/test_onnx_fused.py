@@ -6,48 +6,8 @@ import pytest
 import sluice as sl
 
 onnx = pytest.importorskip("onnx")
-from onnx import helper, numpy_helper  # noqa: E402
-
-rng = np.random.default_rng(1)
-
-
-def floats(*shape):
-    return rng.standard_normal(shape).astype("float32")
-
-
-def run(nodes, opset=17, **values):
-    """What nodes compute of the values; ``const_...`` are initialisers."""
-    fed = {n: v for n, v in values.items() if not n.startswith("const")}
-    inputs = [
-        helper.make_tensor_value_info(
-            n,
-            helper.np_dtype_to_tensor_dtype(v.dtype),
-            [None] * (v.ndim - 1) + list(v.shape[-1:]),
-        )
-        for n, v in fed.items()
-    ]
-    outputs = [onnx.ValueInfoProto(name=n) for n in nodes[-1].output if n]
-    constants = [
-        numpy_helper.from_array(v, n) for n, v in values.items() if n not in fed
-    ]
-    graph = helper.make_graph(nodes, "fused", inputs, outputs, constants)
-    opsets = [
-        helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)
-    ]  # fmt: skip
-    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    return sl.onnx.load(proto.SerializeToString()).run(fed)
-
-
-def fused(type_, values, outputs=("out",), inputs=None, **attributes):
-    node = helper.make_node(
-        type_, inputs or list(values), outputs, domain="com.microsoft",
-        **attributes,
-    )  # fmt: skip
-    return run([node], **values)
-
-
-def close(x, y):
-    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
+from onnx import helper  # noqa: E402
+from onnx_fused import check, close, floats, fused, rng, run  # noqa: E402
 
 
 def attention(q, k, v, bias):
@@ -85,8 +45,77 @@ def test_sums_are_activated_and_normalised():
     tables = {"w": floats(4, 8), "p": floats(5, 8), "t": floats(2, 8)}
     values = {"i": ids, "k": ids % 2, **tables, "g": b, "b": b, "m": ids % 3}
     _, counts, total = fused("EmbedLayerNormalization", values, ["y", "c", "s"])
-    np.testing.assert_array_equal(counts, (ids % 3).sum(1))
+    np.testing.assert_array_equal(counts, (ids % 3 == 1).sum(1))
     close(total, tables["w"][ids] + tables["p"][:3] + tables["t"][ids % 2])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8), (1, 1, 2), (0, 3, 4)])
+def test_halves_that_are_multiplied_after_gelu(shape):
+    x, b = floats(*shape), floats(shape[-1])
+    (left, right) = np.split(x + b, 2, -1)
+    (gelu,) = run([helper.make_node("Gelu", ["x"], ["y"])], 20, x=right)
+    check("BiasSplitGelu", {"x": x, "b": b}, [left * gelu], peer=False)
+    message = r"\[2, 3, 5\] has a last dim of 5; expected two halves"
+    with pytest.raises(sl.InvalidArgumentError, match=message):
+        check("BiasSplitGelu", {"x": floats(2, 3, 5), "b": floats(5)}, [0])
+
+
+def test_a_product_with_gelu_and_without_a_bias():
+    values = {"x": X, "w": floats(8, 5), "b": floats(5)}
+    gelu = helper.make_node("Gelu", ["x"], ["y"], approximate="tanh")
+    for count in (2, 3):
+        given = dict(list(values.items())[:count])
+        product = X @ values["w"] + (values["b"] if count == 3 else 0)
+        expected = run([gelu], 20, x=product)
+        check("GemmFastGelu", given, expected, peer=False)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8), (2, 8), (1, 1, 1), (0, 3, 8)])
+@pytest.mark.parametrize("rms", [False, True])
+def test_normalised_sums_have_moments(shape, rms):
+    x, skip = floats(*shape), floats(*shape[-2:])
+    g, b, more = floats(3, shape[-1])
+    values = {"x": x, "s": skip, "g": g, "b": b, "m": more}
+    if rms:
+        del values["b"]
+    total = x + skip + more
+    mean = total.mean(-1, keepdims=True)
+    apart = total if rms else total - mean
+    inverse = 1 / np.sqrt((apart**2).mean(-1, keepdims=True) + 1e-3)
+    y = apart * inverse * g + (0 if rms else b)
+    type_ = f"Skip{'Simplified' if rms else ''}LayerNormalization"
+    outputs = ["y", "" if rms else "mean", "inverse", "sum"]
+    expected = [y, *([] if rms else [mean]), inverse, total]
+    # onnxruntime leaves the divisor of the simplified form 0.
+    more = {"epsilon": 1e-3, "peer": x.size > 0 and not rms}
+    check(type_, values, expected, outputs, **more)
+    check(type_, values, [y], ["y"], epsilon=1e-3, peer=x.size > 0)
+    if rms:
+        with pytest.raises(sl.UnimplementedError, match=r"output 1 \(a mean"):
+            fused(type_, values, ["y", "mean"])
+
+
+@pytest.mark.parametrize("axis", [-1, 1, 0])
+@pytest.mark.parametrize("domain", ["", "com.microsoft"])
+def test_simplified_normalisation_has_its_divisor(axis, domain):
+    g = floats(*X.shape[axis:])
+    row = tuple(range(axis, 0)) or tuple(range(axis, 3))
+    inverse = 1 / np.sqrt((X**2).mean(row, keepdims=True) + 1e-5)
+    values = {"x": X, "g": g}
+    check("SimplifiedLayerNormalization", values, [X * inverse * g, inverse],
+          ["y", "inverse"], axis=axis, domain=domain, peer=domain == "",
+          sizes=[True])  # fmt: skip
+
+
+def test_words_without_a_mask_are_not_counted():
+    ids = np.array([[3, 1, 0], [2, 2, 1]], "int32")
+    w, p, g, b = floats(4, 8), floats(5, 8), floats(8), floats(8)
+    total = w[ids] + p[np.array([[2, 1, 0], [0, 4, 4]])]
+    places = np.array([[2, 1, 0], [0, 4, 4]], "int32")
+    values = {"i": ids, "w": w, "p": p, "g": g, "b": b, "places": places}
+    inputs = ["i", "", "w", "p", "", "g", "b", "", "places"]
+    expected = [None, np.zeros(2, "int32"), total]
+    check("EmbedLayerNormalization", values, expected, ["y", "c", "s"], inputs)
 
 
 @pytest.mark.parametrize("mask", ["none", "counts", "keys", "pairs", "causal"])
@@ -121,6 +150,33 @@ def test_attention_goes_on_after_past_keys():
     close(y, attention(X + b[:8], all_k, all_v, bias))
 
 
+@pytest.mark.parametrize("batch", [(2,), (2, 3), (1,), (0,)])
+@pytest.mark.parametrize("inside", [(1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("turned", [(0, 0), (1, 0), (1, 1)])
+def test_products_of_factors_with_batches_inside(batch, inside, turned):
+    factors = [floats(*batch, 4, 3), floats(*batch, 3, 5)]
+    values, flags = {}, {"alpha": 0.5}
+    for name, x, is_inside, is_turned in zip(
+        "AB", factors, inside, turned, strict=True
+    ):
+        if is_turned:
+            x = x.swapaxes(-1, -2)
+        if is_inside:
+            x = np.moveaxis(x, -2, 0)
+        values[name] = np.ascontiguousarray(x)
+        flags |= {f"transBatch{name}": is_inside, f"trans{name}": is_turned}
+    expected = [0.5 * factors[0] @ factors[1]]
+    check("FusedMatMul", values, expected, peer=0 not in batch, **flags)
+    relu = {"activation": "LeakyRelu", "activation_alpha": 0.25, "peer": False}
+    expected = [np.where(expected[0] < 0, expected[0] / 4, expected[0])]
+    check("FusedMatMulActivation", values, expected, **flags, **relu)
+
+
+def test_vectors_are_not_transposed():
+    a, v = floats(2, 4, 3), floats(3)
+    check("FusedMatMul", {"a": a, "v": v}, [a @ v], transB=1)
+
+
 def test_products_and_convolutions_with_more():
     a, b = floats(2, 4, 3), floats(2, 5, 4)
     (y,) = fused("FusedMatMul", {"a": a, "b": b}, alpha=0.5, transA=1, transB=1)
@@ -133,8 +189,15 @@ def test_products_and_convolutions_with_more():
         ("Relu", {}, np.maximum(h, 0)),
         ("LeakyRelu", {"activation_params": [0.25]}, np.where(h < 0, h / 4, h)),
         ("Clip", {"activation_params": [-0.5, 1.0]}, h.clip(-0.5, 1)),
+        ("HardSwish", {}, h * (h / 6 + 0.5).clip(0, 1)),
     ):
-        close(fused("FusedConv", values, activation=name, **params)[0], expected)
+        check("FusedConv", values, [expected], activation=name, **params)
+        turned = {n: v.transpose(0, 2, 3, 1) if n in "xz" else v
+                  for n, v in values.items()}  # fmt: skip
+        check(
+            "NhwcFusedConv", turned, [expected.transpose(0, 2, 3, 1)],
+            activation=name, peer=False, **params,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
