@@ -86,5 +86,49 @@ TEST(OnnxComposed, RotaryEmbeddingRefusesWhatHasNoPairs) {
           [](auto& node) { SetInt(node, "rotary_embedding_dim", 3); });
 }
 
+TEST(OnnxComposed, OperatorsOfOnnxruntimeRefuseWhatDoesNotFit) {
+  using Dims = std::initializer_list<std::initializer_list<int64_t>>;
+  const auto refuse = [](const char* id, const char* part, const char* type,
+                         Dims dims, const auto& change) {
+    Refuses(id, part, type, dims, [&](auto& node) {
+      node.set_domain("com.microsoft");
+      change(node);
+    });
+  };
+  refuse("onnx.split_gelu", "last dim of 5", "BiasSplitGelu", {{2, 5}, {5}},
+         [](auto&) {});
+  refuse("onnx.crop_mode", "mode is cubic", "CropAndResize",
+         {{1, 1, 2, 2}, {1, 4}, {1}, {2}},
+         [](auto& node) { SetString(node, "mode", "cubic"); });
+  refuse("onnx.attention_num_heads", "num_heads is 0", "MultiHeadAttention",
+         {{1, 2, 4}, {1, 2, 4}, {1, 2, 4}},
+         [](auto& node) { SetInt(node, "num_heads", 0); });
+  refuse("onnx.attention_sizes", "qkv_hidden_sizes has 2 entries", "Attention",
+         {{1, 2, 4}, {4, 12}}, [](auto& node) {
+           SetInt(node, "num_heads", 2);
+           SetInts(node, "qkv_hidden_sizes", {4, 4});
+         });
+  refuse("onnx.group_norm_activation", "activation is 2", "GroupNorm",
+         {{1, 2, 2, 4}, {4}, {4}},
+         [](auto& node) { SetInt(node, "activation", 2); });
+}
+
+TEST(OnnxComposed, GroupQueryAttentionRefusesWhatDoesNotFit) {
+  const auto refuse = [](const char* id, const char* part, int64_t heads,
+                         const std::string& name, int64_t value) {
+    Refuses(id, part, "GroupQueryAttention",
+            {{1, 1, 4}, {1, 1, 4}, {1, 1, 4}, {1, 1, 0, 4}, {1, 1, 0, 4}, {1}},
+            [&](auto& node) {
+              node.set_domain("com.microsoft");
+              SetInt(node, "num_heads", heads);
+              SetInt(node, "kv_num_heads", 1);
+              SetInt(node, name, value);
+            });
+  };
+  refuse("onnx.grouped_output", "qk_output is 3", 1, "qk_output", 3);
+  refuse("onnx.grouped_window", "size is -2", 1, "local_window_size", -2);
+  refuse("onnx.grouped_heads", "num_heads is 0", 0, "qk_output", 0);
+}
+
 }  // namespace
 }  // namespace sluice::testing
