@@ -13,8 +13,8 @@ int main() {
   sluice::Program program;
   auto x = program.Data("x", sluice::DType::kFloat32, {-1});
   auto doubled = sluice::ops::Scale(x, {.scale = 2.0});
-  auto steep = sluice::ops::SteepRelu(doubled, {.slope = 0.25});
-  auto y = sluice::ops::Scale(steep, {.bias = 1.0});
+  auto activated = sluice::ops::SteepRelu(doubled, {.slope = 0.25});
+  auto y = sluice::ops::Scale(activated, {.bias = 1.0});
 
   sluice::Executor executor;
   const auto fed = sluice::Tensor::FromVector<float>({3}, {-2, 0, 3});
@@ -28,7 +28,7 @@ int main() {
 #ifdef HAS_DEVICE
   // steep_relu_kernel.cu is a part of the library.
   sluice::Executor on_cuda(sluice::CUDAPlace{0});
-  const auto same = on_cuda.Run(program, {{"x", fed}}, {steep});
+  const auto same = on_cuda.Run(program, {{"x", fed}}, {activated});
   const std::string explained = on_cuda.Explain(program);
   std::cout << explained;
   if (same[0].ToVector<float>() != std::vector<float>{-1, 0, 6} ||

@@ -68,6 +68,11 @@ def test_other_names_leave_nothing_of_the_guide(kind):
             compile(text, file, "exec")
 
 
+@pytest.mark.parametrize("kind, name", [("kernel", "fast"), ("op", "steep"), ("layer", "high"), ("device", "beads")])
+def test_a_part_of_the_guide_s_name_is_free(kind, name):
+    lab.new(kind, name, "relu" if kind == "kernel" else None)
+
+
 def test_a_kernel_of_any_op_is_begun_with_its_arguments():
     lab.new("kernel", "swift_pool", "pool2d")
     found = texts("swift_pool")
