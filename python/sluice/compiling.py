@@ -267,15 +267,14 @@ class _Job:
     def _verify(self) -> None:
         from .lab.verify import verify
 
-        # For a single file, so that the commands in messages name it.
-        first = self.sources[0].path
-        alone = len(self.sources) == 1 and not self.flags.words
+        # Files where they say all, so that commands in messages name them.
+        files = [each.path for each in self.sources if each.path]
+        all_said = len(files) == len(self.sources) and not self.flags.words
         ops = {each.names[0] for each in self.registered}
         own = {r.names[0] for r in self.registered if r.macro == "OPERATOR"}
         libraries = ops_of_libraries.items()
         needed = sorted({path for op, path in libraries if op in ops - own})
-        path = first if alone and first else self.library
-        result = verify(path, libraries=needed)
+        result = verify(files if all_said else self.library, libraries=needed)
         if not result:
             raise InvalidArgumentError(
                 f"{self.call}: {self.label} is not right, and was not loaded:\n"

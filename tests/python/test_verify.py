@@ -244,6 +244,7 @@ def test_a_file_that_is_refused_says_why(tmp_path, write, capsys):
         (["verify"], "LIBRARY"),
         (["verify", "no_such.so"], "there is no file no_such.so"),
         (["verify", __file__ + "x"], "there is no file"),
+        (["verify", __file__, __file__], "expected sources of one library, *.cc"),
         (["verify", __file__, "--threads", "0"], "no number above 0"),
         (["verify", __file__, "--budget", "-1"], "seconds above 0"),
     ],

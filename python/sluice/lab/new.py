@@ -79,7 +79,8 @@ _KINDS = {
         "`{name}_kernel.cc` (and `{name}_kernel.cu` for CUDA). `main.cc` uses "
         "it from C++, `use.py` from Python. `sluice-lab verify "
         "build/lib{name}_ops.so` tries more sizes than the test. Python needs "
-        'no CMake: `sl.compile_ops("{name}_op.cc", "{name}_kernel.cc")`.',
+        'no CMake: `sl.compile_ops("{name}_op.cc", "{name}_kernel.cc")`; '
+        "`sluice-lab verify` takes these two files, too.",
     ),
     "layer": _Kind(
         "adding_a_layer.md",

@@ -1,4 +1,4 @@
-"""Verifies the kernels of a library, a source or a Python file."""
+"""Verifies the kernels of a library, of sources or of a Python file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .verdicts import Mistake, Verdict, Verification
 
 _ABOUT = """\
 Runs the kernels of a library (made by sluice_add_kernel_library or
-sluice_add_operator_library), of a C++ or CUDA source (compiled as
-sl.compile_kernels does) or of a Python file (functions with @sl.kernel) with
+sluice_add_operator_library), of C++ or CUDA sources (compiled into one library,
+as sl.compile_kernels does) or of a Python file (functions with @sl.kernel) with
 the examples that Sluice's own kernels are tested with, and with other
 sizes, and compares them with the op's plain kernel in float64: tails, sizes 0
 and 1, NaN and infinities, several threads, equal bits on reruns, elements that
@@ -28,19 +28,20 @@ are not written, writes and reads out of bounds, changed inputs, bad labels and
 indices. Each in a process of its own, so that one that crashes or hangs is
 named. The exit status is 1 when a kernel is wrong or cannot be checked.
   sluice-lab verify mine.cc
+  sluice-lab verify my_op_op.cc my_op_kernel.cc
   sluice-lab verify build/libmine.so
   sluice-lab verify mine.py --kernel relu/mine"""
 
 
 class _Job:
-    """The verification of one file, by as many processes as needed."""
+    """The verification of one library, by as many processes as needed."""
 
     def __init__(
-        self, path: str, options: dict[str, Any], budget: float
+        self, paths: list[str], options: dict[str, Any], budget: float
     ) -> None:
-        self._options = {"path": path, **options}
+        self._options = {"paths": paths, **options}
         self._budget = budget
-        self._result = Verification(path)
+        self._result = Verification(", ".join(paths))
         self._kernels: list[dict[str, str]] | None = None
 
     def run(self) -> Verification:
@@ -52,7 +53,7 @@ class _Job:
         return self._result
 
     def _nothing_to_do(self) -> str:
-        path, name = self._options["path"], self._options["kernel"]
+        path, name = self._result.path, self._options["kernel"]
         names = sorted(
             {
                 f"{k['op']}/{k['variant']} {k['dtype']}"
@@ -161,7 +162,7 @@ class _Job:
     def _command(self, verdict: Verdict, mistake: dict[str, Any]) -> str:
         """The command that shows a mistake again."""
         options = self._options
-        command = ["sluice-lab", "verify", options["path"]]
+        command = ["sluice-lab", "verify", *options["paths"]]
         for path in options["before"]:
             command += ["--library", path]
         if options["examples"]:
@@ -175,7 +176,7 @@ class _Job:
 
 
 def verify(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     libraries: Sequence[str | os.PathLike[str]] = (),
     kernel: str | None = None,
@@ -185,13 +186,13 @@ def verify(
     threads: Sequence[int] = (1, 2, 4),
     budget: float = 30,
 ) -> Verification:
-    """Check the kernels of a library, a source or a Python file.
+    """Check the kernels of a library, of sources or of a Python file.
 
     They run in other processes; nothing is loaded into this one.
 
     Args:
-        path: a library (``.so``), a C++ or CUDA source (``.cc``, ``.cu``), or
-            a Python file (``.py``).
+        path: a library (``.so``), a C++ or CUDA source (``.cc``, ``.cu``), a
+            list of sources that make one library, or a Python file (``.py``).
         libraries: libraries to load before it, which define its ops.
         kernel: only the kernels of this op, or ``op/variant``.
         dtype: only kernels of this dtype.
@@ -207,16 +208,20 @@ def verify(
         NotFoundError: there is no such file or kernel.
         InvalidArgumentError: a file of another kind.
     """
-    path = os.fspath(path)
-    for file in (path, *map(os.fspath, libraries), examples):
+    one = isinstance(path, (str, os.PathLike))
+    paths = [os.fspath(file) for file in ([path] if one else path)]
+    for file in (*paths, *map(os.fspath, libraries), examples):
         if file is not None and not os.path.isfile(file):
             raise NotFoundError(
                 f"verify: there is no file {os.fspath(file)}", "lab.verify_file"
             )
-    if not path.endswith((".py", ".so", *ENDINGS)):
+    alone = (".py", ".so") if len(paths) == 1 else ()
+    wrong = [file for file in paths if not file.endswith((*alone, *ENDINGS))]
+    if wrong or not paths:
         raise InvalidArgumentError(
-            f"verify: {path}: expected a library, *.so, a source, "
-            f"*{', *'.join(ENDINGS)}, or a Python file, *.py",
+            f"verify: {', '.join(wrong) or 'no file'}: expected sources of one "
+            f"library, *{', *'.join(ENDINGS)}, or a single file: a library, "
+            "*.so, or a Python file, *.py",
             "lab.verify_kind",
         )
     options = {
@@ -227,18 +232,21 @@ def verify(
         "examples": None if examples is None else os.fspath(examples),
         "threads": list(threads),
     }
-    return _Job(path, options, budget).run()
+    return _Job(paths, options, budget).run()
 
 
 def add_parser(commands: Any) -> None:
     """Add the command ``verify``."""
     parser = commands.add_parser(
         "verify",
-        help="check kernels of your own, of a library, source or Python file",
+        help="check kernels of your own, of a library, sources or Python file",
         description=_ABOUT,
     )
     parser.set_defaults(run=run)
-    arguments.add(parser, "file", "LIBRARY", "a .so, .cc, .cu or .py file")
+    arguments.add(
+        parser, "files", "LIBRARY",
+        "a .so or .py file, or the .cc and .cu files of one library", nargs="+",
+    )
     arguments.add(
         parser, "--library", "FILE",
         "load it before, for the ops that LIBRARY is for", several=True,
@@ -267,7 +275,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     try:
         result = verify(
-            parsed.file,
+            parsed.files,
             libraries=parsed.library,
             kernel=parsed.kernel,
             dtype=parsed.dtype,

@@ -27,8 +27,8 @@ from .supervise import reporting
 GRADIENT = "gradient"
 
 
-def load(path: str) -> list[dict[str, str]]:
-    """Load a library, compile a source or run a Python file.
+def load(path: str, *others: str) -> list[dict[str, str]]:
+    """Load a library, compile the sources of one or run a Python file.
 
     Returns the new kernels. The gradients of new ops are at the end.
 
@@ -38,7 +38,7 @@ def load(path: str) -> list[dict[str, str]]:
         known = set(_core._op_names())
         is_source = path.endswith(ENDINGS)
         add = sl.compile_kernels if is_source else sl.load_kernel_library
-        kernels = [kernel._asdict() for kernel in add(path)]
+        kernels = [kernel._asdict() for kernel in add(path, *others)]
         return kernels + [
             {
                 "op": op,
@@ -119,10 +119,10 @@ class _Worker:
         try:
             for path in job["before"]:
                 load(path)
-            if job["path"].endswith(ENDINGS):
+            if job["paths"][0].endswith(ENDINGS):
                 with self._busy():
-                    sl.compile_library(job["path"])
-            kernels = load(job["path"])
+                    sl.compile_library(*job["paths"])
+            kernels = load(*job["paths"])
         except Exception as error:
             text = str(error)
             if not isinstance(error, sl.SluiceError):

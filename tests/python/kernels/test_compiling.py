@@ -144,7 +144,7 @@ def test_flags_reach_the_compiler_and_the_key():
     assert relu("flagged") == [1, 2, 4, 5]
 
 
-def test_ops_of_several_files_are_compiled_and_replaced(exe, in_folder):
+def test_ops_of_several_files_are_compiled_and_replaced(exe, in_folder, capfd):
     for name in ("steep_relu_op.cc", "steep_relu_kernel.cc"):
         text = (ADD_OP / name).read_text()
         pathlib.Path(name).write_text(text.replace("steep_relu", "steep_py"))
@@ -152,8 +152,13 @@ def test_ops_of_several_files_are_compiled_and_replaced(exe, in_folder):
     assert sl.compile_ops(*files) == ["steep_py"]
     y = sl.layers.steep_py(sl.data("x", [None]), slope=0.25)
     assert exe.run(feed={"x": X}, fetch_list=[y])[0][0] == -0.25
+    assert status(["verify", *files, "--threads", "1"]) == 0
+    assert "steep_py/plain (cpu PLAIN)" in capfd.readouterr().out
     kernel = pathlib.Path(files[1])
     kernel.write_text(kernel.read_text().replace("slope_ * from", "9 * from"))
+    again = r"again: sluice-lab verify \S*steep_relu_op.cc \S*steep_relu_kernel.cc --kernel"
+    with pytest.raises(sl.InvalidArgumentError, match=again):
+        sl.compile_ops(files, verify=True)
     assert sl.compile_ops(files) == ["steep_py"]
     assert exe.run(feed={"x": X}, fetch_list=[y])[0][0] == -9
     op = pathlib.Path(files[0])
