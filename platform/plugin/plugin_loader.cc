@@ -193,14 +193,19 @@ std::string FindPlugin(std::string_view device_type) {
 }
 
 std::string DescribePluginSearch(std::string_view device_type) {
+  const auto shown = [](std::string_view path) {  // whole, to be found
+    std::string quoted;
+    AppendJsonString(quoted, path);
+    return path.size() <= 80 ? Shown(path) : quoted;
+  };
   std::string folders;
   for (const std::string& folder : PluginFolders()) {
-    folders += (folders.empty() ? "" : ", ") + Shown(folder);
+    folders += (folders.empty() ? "" : ", ") + shown(folder);
   }
   const char* path = std::getenv("SLUICE_PLUGIN_PATH");
   return Format("looked for libsluice_{}.so in {} (SLUICE_PLUGIN_PATH is {})",
                 Shown(device_type), folders.empty() ? "no folder" : folders,
-                path == nullptr ? "not set" : Shown(path));
+                path == nullptr ? "not set" : shown(path));
 }
 
 std::vector<std::string> PluginKinds() {

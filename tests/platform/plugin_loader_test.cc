@@ -231,5 +231,14 @@ TEST_F(PluginLoaderTest, LooksInThePathOfTheEnvironmentFirst) {
   unsetenv("SLUICE_PLUGIN_PATH");
 }
 
+TEST_F(PluginLoaderTest, TheSearchNamesWholePaths) {
+  const std::string path = "/" + std::string(200, 'a') + "/end";
+  setenv("SLUICE_PLUGIN_PATH", path.c_str(), 1);
+  const std::string text = DescribePluginSearch("none");
+  EXPECT_NE(text.find(" in \"" + path + "\", "), std::string::npos) << text;
+  EXPECT_NE(text.find(" is \"" + path + "\")"), std::string::npos) << text;
+  unsetenv("SLUICE_PLUGIN_PATH");
+}
+
 }  // namespace
 }  // namespace sluice
