@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/cpu/cpu_info.h"
@@ -16,16 +17,30 @@ namespace sluice::python {
 
 namespace {
 
+bool HasModule(const char* name) {
+  const std::filesystem::path folder = LibraryFolder();
+  std::error_code error;
+  return std::filesystem::exists(folder / Format("libsluice_{}.so", name),
+                                 error);
+}
+
 // The optional modules in the folder of libsluice.so.
 nb::list Modules() {
-  const std::filesystem::path folder = LibraryFolder();
   nb::list result;
   for (const char* name : {"cuda", "onednn"}) {
-    std::error_code error;
-    const auto file = folder / Format("libsluice_{}.so", name);
-    if (std::filesystem::exists(file, error)) result.append(name);
+    if (HasModule(name)) result.append(name);
   }
   return result;
+}
+
+// Kinds of places whose module or plug-in is there and not loaded yet.
+std::vector<std::string> KindsToLoad() {
+  std::vector<std::string> kinds = PluginKinds();
+  if (HasModule("cuda")) kinds.insert(kinds.begin(), "cuda");
+  for (const PlaceKey place : DeviceManager::Instance().Places()) {
+    std::erase(kinds, ToString(place.kind));
+  }
+  return kinds;
 }
 
 nb::dict Config() {
@@ -39,6 +54,7 @@ nb::dict Config() {
       {"instruction_set", CpuInstructionSet()},
       {"threads", NumThreads()},
       {"places", ToList(DeviceManager::Instance().Places(), text)},
+      {"loaded_when_used", KindsToLoad()},
       {"plugin_folders", PluginFolders()},
   });
 }

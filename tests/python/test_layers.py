@@ -215,6 +215,12 @@ def test_config():
     config = sl.show_config("dicts")
     assert config["version"] == sl.__version__
     assert "cpu" in config["places"]
+    loaded = {place.split(":")[0] for place in config["places"]}
+    there = loaded | set(config["loaded_when_used"])
+    assert not loaded & set(config["loaded_when_used"])
+    assert "cuda" in there or "cuda" not in config["modules"]
+    assert all(sl.device_count(kind) >= 0 for kind in config["loaded_when_used"])
+    assert "cuda" not in sl.show_config("dicts")["loaded_when_used"] or not sl.device_count("cuda")
     assert set(config["modules"]) <= {"onednn", "cuda"}
     assert all(count >= 0 for count in sl.counters().values())
 
