@@ -71,8 +71,8 @@ std::string SuggestNames(std::string_view name,
 std::string NoOperator(std::string_view op,
                        const std::vector<std::string>& ops) {
   return Format(
-      "there is no operator {}{} (one of your own library is there once the "
-      "library is registered or loaded)",
+      "there is no operator {}{} (an op of your own needs its library "
+      "loaded or registered first)",
       Shown(op), SuggestNames(op, ops));
 }
 

@@ -242,7 +242,9 @@ TEST_F(HintNamesTest, AcceptsWhatExplainPrints) {
 TEST_F(HintNamesTest, NamesAnUnknownOp) {
   ExpectUnknown(
       "test_ad: VERB variant=plain", "hint.unknown_op",
-      {"there is no operator test_ad", "did you mean test_add?", "a test"});
+      {"there is no operator test_ad; did you mean test_add? (an op of your "
+       "own needs its library loaded or registered first)",
+       "a test"});
 }
 
 TEST_F(HintNamesTest, NamesAnUnknownVariant) {
