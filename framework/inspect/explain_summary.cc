@@ -85,7 +85,7 @@ std::string TimeLine(const PlanSummary& summary) {
   if (!summary.has_times) {
     const bool knows = std::all_of(
         summary.calls.begin(), summary.calls.end(), [](const PlanCall& call) {
-          return !call.estimated() || call.chosen->kernel->estimate != nullptr;
+          return !call.estimated() || call.seconds() > 0;
         });
     return line + (knows ? "; each predicted below 1 us: too short to compare"
                          : "; no prediction: a kernel gives no estimate");
