@@ -135,6 +135,7 @@ struct RecordStore::State {
   std::atomic<uint64_t> generation{0};
   std::mutex writing;
   bool has_written = false;
+  std::atomic<bool> told_of_changed{false};
 };
 
 RecordStore::RecordStore(RecordSources sources)
@@ -246,21 +247,25 @@ void RecordStore::Find(std::span<const RecordQuery> queries,
     Load(op);
     loaded = op;
   }
-  bool changed = false;
+  std::string changed;  // a kernel
   {
     const std::shared_lock lock(state_->mutex);
     for (size_t i = 0; i < queries.size(); ++i) {
       const RecordText& given = queries[i].machine;
       const RecordText& machine = given.text.empty() ? kHere : given;
       found[i] = state_->index.Find(queries[i], machine);
-      changed |= found[i].match == RecordMatch::kStale &&
-                 found[i].record->machine == machine.text;
+      if (changed.empty() && found[i].match == RecordMatch::kStale &&
+          found[i].record->machine == machine.text) {
+        changed = found[i].record->kernel;
+      }
     }
   }
-  if (changed) {
+  if (!changed.empty() && !state_->told_of_changed.exchange(true)) {
     Remark(
-        "there are records of kernels that have changed since; they do not "
-        "count as measurements until sluice-lab tune measures again");
+        Format("{} is another version here than the one of which there are "
+               "records, and other kernels may be; such records do not count "
+               "as measurements until sluice-lab tune measures again",
+               changed));
   }
 }
 
