@@ -196,7 +196,25 @@ void SignatureTuner::Race(double budget, double most) {
   if (keep && race.winner >= 0) {
     result_.winner = static_cast<int>(kernels[race.winner]);
     result_.tie = race.tie;
+    StayAtPlace();
   }
+}
+
+// A plan computes an op elsewhere only where its own place has no kernel.
+void SignatureTuner::StayAtPlace() {
+  const auto& kernels = result_.kernels;
+  if (kernels[result_.winner].place == decision_.place) return;
+  const TunedKernel* fastest = nullptr;
+  for (const TunedKernel& kernel : kernels) {
+    if (kernel.place != decision_.place || kernel.timing.rounds == 0) continue;
+    if (kernel.verdict != Verdict::kOk) continue;
+    if (fastest && fastest->timing.median <= kernel.timing.median) continue;
+    fastest = &kernel;
+  }
+  if (fastest == nullptr) return;
+  result_.winner = static_cast<int>(fastest - kernels.data());
+  result_.tie = result_.before >= 0 && result_.before != result_.winner &&
+                kernels[result_.before].timing.low <= fastest->timing.high;
 }
 
 bool MayKeepTimes(const RaceResult& race) {

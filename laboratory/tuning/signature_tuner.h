@@ -34,6 +34,7 @@ class SLUICE_API SignatureTuner {
   void MakeRuns();
   void CheckRuns();
   void Race(double budget, double most);
+  void StayAtPlace();
   bool IsTooSlow(size_t kernel) const;
   // Whether `seconds` more end before the deadline.
   bool HasTimeFor(double seconds);

@@ -25,8 +25,8 @@ def distances(*sizes):
 
 @pytest.fixture
 def tune_in_peace(in_peace):
-    def tune(*arguments):
-        return in_peace(lambda: sl.tune(*arguments, budget=2), lambda tuned: tuned.left_out == 0)
+    def tune(*arguments, **options):
+        return in_peace(lambda: sl.tune(*arguments, budget=2, **options), lambda tuned: tuned.left_out == 0)
 
     return tune
 
@@ -44,6 +44,18 @@ def test_fused_ops_of_blocks_are_measured_against_their_parts(exe, tune_in_peace
     measured = {signature.op for signature in result.signatures}
     assert {"mul", "elementwise_add", "relu"} < measured
     assert any(op.startswith("fused_") for op in measured)
+
+
+def test_an_op_at_a_device_stays_there_whatever_the_cpu_takes(tune_in_peace):
+    if not sl.device_count("cuda"):
+        pytest.skip("there is no cuda:0")
+    place = sl.CUDAPlace(0)
+    y = sl.layers.relu(sl.data("x", [3, 5]))
+    feed = {"x": np.ones((3, 5), "f4")}
+    result = tune_in_peace(sl.default_main_program(), feed, [y], place=place)
+    (signature,) = result.signatures
+    assert {kernel.place for kernel in signature.kernels} > {"cuda:0"}
+    assert str(result).startswith("0 of 1 signature get another kernel, 1 stay\n")
 
 
 def test_the_result_tells_kernels_times_and_verdicts(exe, tune_in_peace):
