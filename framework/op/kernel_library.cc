@@ -60,9 +60,13 @@ bool CheckStamp(const std::string& path) {
     if (name == "cuda") continue;
     SLUICE_ENFORCE(stamp[name] == value, ErrorCode::kFailedPrecondition,
                    "kernel_library.version",
-                   "kernel library {} was built against another Sluice: its "
-                   "{} is \"{}\", expected \"{}\"; build it again",
-                   path, name, stamp[name], value);
+                   "kernel library {} was built with the headers of another "
+                   "Sluice, version {}, than this program runs, version {} in "
+                   "{}: its {} is \"{}\", expected \"{}\"; build it again "
+                   "with the headers of the latter, or run the program with "
+                   "the former",
+                   path, stamp["version"], own.at("version"), LibraryFolder(),
+                   name, stamp[name], value);
   }
   const std::string cuda = stamp["cuda"];
   const std::string& own_cuda = own.at("cuda");

@@ -261,7 +261,7 @@ class _Job:
                 )
             if error.check_id == "kernel_library.version":
                 stamp = compiler.sdk(self.call).stamp
-                text += f"; the headers are those of {stamp}"
+                text += f" (it was built with the headers of {stamp})"
             raise type(error)(text, error.check_id) from None
 
     def _verify(self) -> None:

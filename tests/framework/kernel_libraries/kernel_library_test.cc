@@ -22,6 +22,7 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/ops.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice {
 namespace {
@@ -73,8 +74,9 @@ class PatchedKernelLibrary : public ::testing::Test {
 
 TEST_F(PatchedKernelLibrary, OfAnotherVersionIsRefused) {
   ExpectRefused(ErrorCode::kFailedPrecondition, "kernel_library.version",
-                {"libpatched.so", "another Sluice", "version", "\"9.1.0\"",
-                 "build it again"},
+                {"libpatched.so", "another Sluice, version 9.1.0, than",
+                 "version 0.1.0 in " + LibraryFolder() + ": its", "\"9.1.0\"",
+                 "build it again with the headers of"},
                 Replace("version=0.1.0", "version=9.1.0"));
 }
 
