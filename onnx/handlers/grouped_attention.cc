@@ -31,7 +31,7 @@ class GroupedAttention : public AttentionImport {
  public:
   explicit GroupedAttention(Node* node) : AttentionImport(node) {}
 
-  void Run() {
+  void RunGrouped() {
     Attributes& attributes = node_.attributes();
     RefuseForms();
     flat_ = true;
@@ -251,7 +251,7 @@ class GroupedAttention : public AttentionImport {
 };
 
 void GroupQueryAttention(Node& node) {
-  GroupedAttention(&node).Run();
+  GroupedAttention(&node).RunGrouped();
 }
 
 }  // namespace

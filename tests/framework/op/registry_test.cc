@@ -54,7 +54,7 @@ TEST(RegistryTest, FindsOperators) {
   EXPECT_EQ(registry.OpNames(), std::vector<std::string>{"crop_it"});
   ExpectError(ErrorCode::kNotFound, "registry.unknown_op",
               {"no operator crop_at", "did you mean crop_it?",
-               "is registered or loaded"},
+               "loaded or registered first"},
               [&] { registry.Schema("crop_at"); });
 }
 
