@@ -12,21 +12,21 @@ import words
 
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
-    "platform": 13_315,
+    "platform": 13_406,
     "memory": 1_026,
-    "framework": 27_725,  # raised for kinds of values, where benchmarks fell
+    "framework": 27_823,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
     "operators": 62_318,
-    "onnx": 12_593,
-    "laboratory": 13_865,  # raised for times on emulated devices and budgets
-    "python": 31_672,
+    "onnx": 13_856,
+    "laboratory": 13_890,  # raised for times on emulated devices and budgets
+    "python": 31_889,
     "benchmarks": 10_706,  # raised for fluid/, saved models, elementary functions
     "tools": 4_783,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_894,
-    "tests": 99_612,
+    "others": 6_896,
+    "tests": 101_202,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
