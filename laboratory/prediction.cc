@@ -232,8 +232,8 @@ class Predictor : public RunObserver {
       producer->Run();
       producer->Feed(&op);
     }
-    num_threads =
-        ThreadsFor(op.facts, *decision.kernel, decision.place, num_threads);
+    num_threads = ThreadsFor(op.facts.QueryAt(decision.place), *decision.kernel,
+                             num_threads);
     KernelRun run(op, *decision.kernel, decision.place, num_threads);
     // Evicting operands also evicts code and data of libraries; a call on other
     // operands brings those back.

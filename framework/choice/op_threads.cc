@@ -44,19 +44,18 @@ int ThreadsFor(const KernelWork& work,
   return one - all < wake * work.parallel_loops ? 1 : num_threads;
 }
 
-int ThreadsFor(const OpFacts& op,
+int ThreadsFor(const KernelQuery& query,
                const KernelDef& kernel,
-               PlaceKey place,
                int num_threads) {
-  const bool known = kernel.estimate != nullptr || op.schema->elementwise();
-  if (num_threads == 1 || !known || place.kind != PlaceKind::kCPU) {
+  const bool known = kernel.estimate != nullptr || query.schema.elementwise();
+  if (num_threads == 1 || !known || query.place.kind != PlaceKind::kCPU) {
     return num_threads;
   }
-  const KernelQuery query = op.QueryAt(place);
+  const DType dtype = kernel.key.dtype;
   const KernelWork work = WorkOf(kernel, query);
-  return ThreadsFor(
-      work, KernelCosts::Active().Of(CostRow(kernel, work), op.dtype), op.dtype,
-      ActiveCostModel().Figures(num_threads), num_threads);
+  return ThreadsFor(work,
+                    KernelCosts::Active().Of(CostRow(kernel, work), dtype),
+                    dtype, ActiveCostModel().Figures(num_threads), num_threads);
 }
 
 std::unique_ptr<OpKernel> OnOneThread(std::unique_ptr<OpKernel> kernel) {

@@ -17,9 +17,8 @@ SLUICE_API int ThreadsFor(const KernelWork& work,
                           int num_threads);
 // That of a kernel of an op. Kernels at devices, and those of which nothing is
 // known, get `num_threads`.
-SLUICE_API int ThreadsFor(const OpFacts& op,
+SLUICE_API int ThreadsFor(const KernelQuery& query,
                           const KernelDef& kernel,
-                          PlaceKey place,
                           int num_threads);
 
 // A kernel that runs another one, which was prepared for that, on one thread.

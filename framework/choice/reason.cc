@@ -27,6 +27,7 @@ constexpr ReasonRow kReasons[] = {
     {"kept_at_place", "kept at "},
     {"fell_back", "no kernel at "},
     {"runs_blocks", "runs its blocks"},
+    {"chosen_for_size", "chosen for "},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ enum class Reason : uint8_t {
   kKeptAtPlace,     // kernels at other places fit, too
   kFellBack,        // to the CPU: no kernel at the expected place fits
   kRunsBlocks,      // an op that runs blocks has one kernel
+  kChosenForSize,   // for feeds of a nearby size; another one is faster here
 };
 
 struct Why {

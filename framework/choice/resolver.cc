@@ -52,24 +52,17 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
   try {
     const KernelQuery query = op->QueryAt(choice.place);
     KernelPreparation preparation{query};
-    const int threads =
-        op->own_kernel != nullptr
-            ? num_threads
-            : ThreadsFor(*op, *choice.kernel, choice.place, num_threads);
-    preparation.num_threads = threads;
+    preparation.num_threads = num_threads;
     preparation.probe = probe;
     std::unique_ptr<OpKernel> kernel;
     if (op->own_kernel != nullptr) {
       kernel = op->own_kernel->make();
       kernel->Prepare(preparation);
     } else {
-      const OpKernelType& key = choice.kernel->key;
-      kernel =
-          MakePrepared(*choice.kernel, {op->desc, key, op->id}, &preparation);
+      kernel = MakePreparedKernel(*choice.kernel, op->id, &preparation);
     }
     if (probe) return true;
-    op->kernel = threads == num_threads ? std::move(kernel)
-                                        : OnOneThread(std::move(kernel));
+    op->kernel = std::move(kernel);
     op->scratch_bytes = preparation.scratch_bytes;
     return true;
   } catch (const Error& error) {
@@ -80,6 +73,18 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
 }
 
 }  // namespace
+
+std::unique_ptr<OpKernel> MakePreparedKernel(const KernelDef& kernel,
+                                             int op_index,
+                                             KernelPreparation* preparation) {
+  const KernelQuery& query = preparation->query;
+  const int all = preparation->num_threads;
+  preparation->num_threads = ThreadsFor(query, kernel, all);
+  auto made =
+      MakePrepared(kernel, {query.op, kernel.key, op_index}, preparation);
+  return preparation->num_threads == all ? std::move(made)
+                                         : OnOneThread(std::move(made));
+}
 
 int64_t Decision::transfer_bytes(PlaceKey at) const {
   for (const auto& [transfer_place, bytes] : transfers) {

@@ -77,6 +77,11 @@ WhyNot WhyNotObeyed(CandidateLister* lister,
 SLUICE_API void ChooseKernel(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
+// Makes a kernel for op `op_index` of the query of `preparation`, and prepares
+// it for that number of threads, or for one if more are of no use. Raises what
+// the kernel raises.
+SLUICE_API std::unique_ptr<OpKernel> MakePreparedKernel(
+    const KernelDef& kernel, int op_index, KernelPreparation* preparation);
 // Like ChooseKernel, but keeps no kernel: op->kernel stays null. Each kernel is
 // made, and prepared with KernelPreparation::probe, to see whether it
 // refuses the op. Returns false when all do. For passes, which may replace the

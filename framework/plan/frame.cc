@@ -377,7 +377,7 @@ inline void Frame::Step(const Instruction& instruction) {
 
 std::string Frame::DescribeOp(int op_index) const {
   if (op_index < 0) return "after the last op";
-  const OpDesc& op = plan_.op_descs_[op_index];
+  const OpDesc& op = plan_.op_descs()[op_index];
   std::string text = Format("in op {} ({})", op_index, op.type);
   const std::string location = DescribeLocation(op.location);
   if (!location.empty()) text += ", " + location;
@@ -391,7 +391,7 @@ std::string Frame::DescribeLoss(const Instruction& instruction) const {
   if (ops.empty()) return noticed + "no kernel of this run was at work";
   if (ops.size() == 1) return DescribeOp(ops[0]);
   const auto name = [this](int op) {
-    return Format("{} ({})", op, plan_.op_descs_[op].type);
+    return Format("{} ({})", op, plan_.op_descs()[op].type);
   };
   return noticed +
          Format(
@@ -408,7 +408,7 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
     // device names an op that this plan does not have.
     const int failed = devices_[instruction->device]->FailedOp();
     const bool is_op =
-        failed >= 0 && failed < static_cast<int>(plan_.op_descs_.size());
+        failed >= 0 && failed < static_cast<int>(plan_.op_descs().size());
     if (is_op) op_index = failed;
     known = known || is_op;
   }

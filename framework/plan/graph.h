@@ -80,6 +80,8 @@ class SLUICE_API Graph {
   const std::vector<std::string>& results() const { return results_; }
   // The feeds whose values determine attributes.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
+  // Whether attributes or chosen blocks depend on the sizes of values.
+  bool uses_sizes() const { return uses_sizes_; }
   PlaceKey place() const { return place_; }
 
   bool IsFetched(const std::string& var) const;
@@ -245,6 +247,7 @@ class SLUICE_API Graph {
   std::vector<int> unread_;
   std::vector<std::string> operand_remarks_;
   std::set<std::string> used_feeds_;
+  bool uses_sizes_ = false;
   std::set<std::string> later_vars_;  // that this graph cannot compute
   // Persistable variables that later ops update.
   std::set<std::string> updated_later_;

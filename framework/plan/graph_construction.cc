@@ -87,6 +87,7 @@ Graph::Graph(const Program& program,
     NoteLater(desc);
   }
   used_feeds_ = known.used_feeds();
+  uses_sizes_ = known.used_shapes() || of_shapes.used_shapes();
   if (!later.empty()) CheckLater(later);
   FindResults(fetches, later);
   DropUnread();

@@ -121,6 +121,7 @@ void KnownValues::Compute(const PreparedOp& op) {
       const size_t index = flat++;
       if (def.traits.shape_only) {
         inputs.emplace_back().Resize(op.inputs[index]);
+        used_shapes_ = true;
         continue;
       }
       const Value& value = values_.at({var, writer_(var, &op)});

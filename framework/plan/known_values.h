@@ -36,6 +36,8 @@ class KnownValues {
 
   // The feeds whose values were read, not only their shapes.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
+  // Whether a value was computed from shapes.
+  bool used_shapes() const { return used_shapes_; }
 
  private:
   struct Value {
@@ -51,6 +53,7 @@ class KnownValues {
   const std::vector<FeedSpec>& feeds_;
   std::map<Version, Value> values_;
   std::set<std::string> used_feeds_;
+  bool used_shapes_ = false;
 };
 
 // Sets the attributes of `op` from its operands' values, and removes the

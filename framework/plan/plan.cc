@@ -6,6 +6,7 @@
 
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/frame.h"
+#include "sluice/framework/plan/plan_resize.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/values/scope_lock.h"
@@ -140,6 +141,15 @@ size_t Plan::KeptBytes() const {
     }
   }
   return bytes;
+}
+
+const std::vector<Decision>& Plan::decisions() const {
+  std::call_once(decided_, [this] {
+    if (decisions_ != nullptr) return;
+    decisions_ = std::make_shared<const std::vector<Decision>>(
+        PlanResizer::Decide(*this, *base_decisions_, chosen_for_));
+  });
+  return *decisions_;
 }
 
 std::unique_ptr<Frame> Plan::AcquireFrame() const {

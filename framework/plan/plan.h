@@ -23,6 +23,7 @@ class Frame;
 class PlanHooks;
 struct BlockPlans;
 class RunObserver;
+struct SizeRules;
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
@@ -239,11 +240,11 @@ class SLUICE_API Plan {
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<PlannedOp>& ops() const { return ops_; }
-  const std::vector<Decision>& decisions() const { return decisions_; }
+  const std::vector<Decision>& decisions() const;
   const std::vector<Transfer>& transfers() const { return transfers_; }
   // The ops by index: first those of the program, as changed by passes and
   // including unneeded ones, then those that passes added.
-  const std::vector<OpDesc>& op_descs() const { return op_descs_; }
+  const std::vector<OpDesc>& op_descs() const { return *op_descs_; }
   // Remarks: omitted ops, hints without effect.
   const std::vector<std::string>& notes() const { return notes_; }
   // Those of the remarks that are about hints without effect.
@@ -267,11 +268,15 @@ class SLUICE_API Plan {
   PlaceKey place() const { return place_; }
   int num_threads() const { return num_threads_; }
   const PlanOptions& options() const { return options_; }
+  // Whether plans for other sizes of its feeds can be made from it.
+  bool resizable() const { return size_rules_ != nullptr; }
   // No two plans of a process share it.
   uint64_t uid() const { return uid_; }
 
  private:
   friend class PlanBuilder;
+  friend class PlanResizer;
+  friend class Resizing;
   friend class Frame;
   friend class BlockRun;
   Plan();
@@ -307,12 +312,19 @@ class SLUICE_API Plan {
   std::vector<Instruction> instructions_;
   PlanCommit commit_;
   std::vector<std::pair<PlaceKey, size_t>> arenas_;
-  std::vector<Decision> decisions_;
   std::vector<Transfer> transfers_;
-  std::vector<OpDesc> op_descs_;
+  std::shared_ptr<const std::vector<OpDesc>> op_descs_;
   std::vector<std::string> notes_;
   std::vector<HintNote> hint_notes_;
   std::vector<int> idle_ops_;
+
+  // A plan for other sizes than its base has no decisions until they are asked
+  // for. It keeps those of the base, and the sizes that they were made for.
+  mutable std::once_flag decided_;
+  mutable std::shared_ptr<const std::vector<Decision>> decisions_;
+  std::shared_ptr<const std::vector<Decision>> base_decisions_;
+  std::string chosen_for_;
+  std::shared_ptr<const SizeRules> size_rules_;
 
   mutable std::mutex frames_mutex_;
   mutable std::vector<std::unique_ptr<Frame>> free_frames_;

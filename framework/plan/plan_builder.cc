@@ -7,6 +7,7 @@
 #include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/passes.h"
+#include "sluice/framework/plan/plan_resize.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -54,11 +55,16 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   AddShadows();
   AddFetches();
   FinishQueues();
-  LayOutMemory();
+  NoteFeedAliases();
+  LayOutMemory(plan_.get());
   AddHooks();
   NoteUnusedHints();
-  plan_->op_descs_ = graph_->TakeDescs();
+  plan_->op_descs_ =
+      std::make_shared<const std::vector<OpDesc>>(graph_->TakeDescs());
+  plan_->decisions_ =
+      std::make_shared<const std::vector<Decision>>(std::move(decisions_));
   plan_->commit_ = PlanCommit(*plan_);
+  PlanResizer::Allow(plan_.get(), std::move(size_rules_));
   return std::move(plan_);
 }
 
@@ -126,6 +132,10 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
     graph_ = std::make_unique<Graph>(program_, plan_->feeds_,
                                      plan_->fetch_names_, plan_->place_, hints_,
                                      op_hints, &vetoes_, prepare_block);
+    const bool fixed = !hints_.empty() || !op_hints.empty() ||
+                       graph_->uses_sizes() || !HasOpenFeed();
+    size_rules_ =
+        fixed ? nullptr : std::make_unique<SizeRules>(*graph_, plan_->feeds_);
     std::vector<std::string> remarks;
     if (plan_->options_.passes) remarks = RunPasses(graph_.get());
     bool again = false;
@@ -138,6 +148,14 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
     }
     if (!again) return remarks;
   }
+}
+
+// Whether the program leaves a size of a feed open.
+bool PlanBuilder::HasOpenFeed() const {
+  return std::any_of(plan_->feeds_.begin(), plan_->feeds_.end(),
+                     [&](const FeedSpec& feed) {
+                       return !program_.FindVar(feed.name).dims.known();
+                     });
 }
 
 // Loads devices that hints name. A missing device cannot be required; a
@@ -336,7 +354,7 @@ void PlanBuilder::AddOp(int op_index) {
   Emit(instruction);
   LeaveLane(planned);
   plan_->ops_.push_back(std::move(planned));
-  plan_->decisions_.push_back(std::move(decision));
+  decisions_.push_back(std::move(decision));
 }
 
 void PlanBuilder::BindInputs(const PreparedOp& op, PlannedOp* planned) {
@@ -515,7 +533,7 @@ void PlanBuilder::NoteUnusedHints() {
     bool obeyed = false;  // by any op
   };
   std::map<std::string, Answers> by_hint;
-  for (const Decision& decision : plan_->decisions_) {
+  for (const Decision& decision : decisions_) {
     for (const HintAnswer& answer : decision.answers) {
       Answers& all = by_hint[answer.hint];
       all.obeyed = all.obeyed || answer.obeyed;
@@ -533,7 +551,7 @@ void PlanBuilder::NoteUnusedHints() {
   }
   for (const KernelHint& hint : hints_) {
     bool used = false;
-    for (const Decision& decision : plan_->decisions_) {
+    for (const Decision& decision : decisions_) {
       const int id = decision.op_index;
       // Hints cannot name the index of an op that a pass added.
       const bool put_in = graph_->op(id).covers.empty();

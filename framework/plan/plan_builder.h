@@ -12,6 +12,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan.h"
+#include "sluice/framework/plan/plan_resize.h"
 
 namespace sluice {
 
@@ -32,6 +33,11 @@ class PlanBuilder {
   // feed of another dtype or shape than the program's.
   std::shared_ptr<const Plan> Build();
 
+  // Sets the bytes of a slot. Raises OutOfRange if they do not fit 64 bits.
+  static void SetBytes(Slot* slot);
+  // Gives the values of a plan their memory, by their bytes and lifetimes.
+  static void LayOutMemory(Plan* plan);
+
  private:
   // The latest definition of a variable, and the slots that hold it.
   struct Value {
@@ -42,6 +48,7 @@ class PlanBuilder {
 
   // plan_builder.cc
   void LoadDevices(std::vector<KernelHint>* hints);
+  bool HasOpenFeed() const;
   void MakeGraph();
   std::vector<std::string> RewriteGraph(
       const std::map<int, std::vector<KernelHint>>& op_hints);
@@ -107,7 +114,7 @@ class PlanBuilder {
   void OrderBehind(int queue, int slot);
   void OrderAfterKernels(int queue);
   void FinishQueues();
-  void LayOutMemory();
+  void NoteFeedAliases();
 
   int Now() const { return static_cast<int>(plan_->instructions_.size()); }
 
@@ -118,6 +125,8 @@ class PlanBuilder {
   HintsOfOps vetoes_;    // see Graph
   HintsOfOps given_up_;  // vetoes without effect
   std::unique_ptr<Graph> graph_;
+  std::unique_ptr<SizeRules> size_rules_;
+  std::vector<Decision> decisions_;
   std::unordered_map<std::string, Value> values_;
   // The state of a queue while instructions are emitted.
   struct QueueState {

@@ -16,13 +16,18 @@ bool OnHost(PlaceKey place) {
 }
 }  // namespace
 
-int PlanBuilder::AddSlot(Slot slot) {
-  const int64_t elements = slot.kind == SlotKind::kLate ? 0 : slot.dims.numel();
+void PlanBuilder::SetBytes(Slot* slot) {
+  const int64_t elements =
+      slot->kind == SlotKind::kLate ? 0 : slot->dims.numel();
   const bool fits = !__builtin_mul_overflow(static_cast<size_t>(elements),
-                                            SizeOf(slot.dtype), &slot.bytes);
+                                            SizeOf(slot->dtype), &slot->bytes);
   SLUICE_ENFORCE(fits, ErrorCode::kOutOfRange, "plan.bytes_overflow",
-                 "{} ({} {}): its bytes do not fit into 64 bits", slot.var,
-                 slot.dtype, slot.dims);
+                 "{} ({} {}): its bytes do not fit into 64 bits", slot->var,
+                 slot->dtype, slot->dims);
+}
+
+int PlanBuilder::AddSlot(Slot slot) {
+  SetBytes(&slot);
   plan_->slots_.push_back(std::move(slot));
   written_by_.push_back(-1);
   written_at_.push_back(-1);
@@ -288,33 +293,40 @@ void PlanBuilder::FinishQueues() {
   }
 }
 
-void PlanBuilder::LayOutMemory() {
-  std::map<PlaceKey, std::vector<int>> by_place;
+void PlanBuilder::NoteFeedAliases() {
   for (size_t i = 0; i < plan_->slots_.size(); ++i) {
-    Slot& slot = plan_->slots_[i];
+    const int root = plan_->slots_[i].alias_of;
+    if (root >= 0 && plan_->slots_[root].kind == SlotKind::kFeed) {
+      plan_->feed_aliases_.push_back(static_cast<int>(i));
+    }
+  }
+}
+
+void PlanBuilder::LayOutMemory(Plan* plan) {
+  std::map<PlaceKey, std::vector<int>> by_place;
+  for (size_t i = 0; i < plan->slots_.size(); ++i) {
+    const Slot& slot = plan->slots_[i];
     const bool planned =
         slot.kind == SlotKind::kArena || slot.kind == SlotKind::kScratch;
     if (planned && slot.alias_of < 0 && slot.first >= 0) {
       by_place[slot.place].push_back(static_cast<int>(i));
     }
-    if (slot.alias_of >= 0 &&
-        plan_->slots_[slot.alias_of].kind == SlotKind::kFeed) {
-      plan_->feed_aliases_.push_back(static_cast<int>(i));
-    }
   }
+  const bool isolate = plan->options_.isolate;
+  const int end = static_cast<int>(plan->instructions_.size());
   for (const auto& [place, slots] : by_place) {
     std::vector<MemoryRequest> requests;
     for (const int slot : slots) {
-      const Slot& planned = plan_->slots_[slot];
+      const Slot& planned = plan->slots_[slot];
       MemoryRequest& request = requests.emplace_back();
       request.bytes = planned.bytes;
-      request.first = plan_->options_.isolate ? 0 : planned.first;
-      request.last = plan_->options_.isolate ? Now() : planned.last;
+      request.first = isolate ? 0 : planned.first;
+      request.last = isolate ? end : planned.last;
     }
     const size_t bytes = PlanMemory(&requests);
-    plan_->arenas_.emplace_back(place, bytes);
+    plan->arenas_.emplace_back(place, bytes);
     for (size_t i = 0; i < slots.size(); ++i) {
-      plan_->slots_[slots[i]].offset = requests[i].offset;
+      plan->slots_[slots[i]].offset = requests[i].offset;
     }
   }
 }

@@ -12,8 +12,10 @@
 #include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/block_plans.h"
+#include "sluice/framework/plan/feed_check.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
+#include "sluice/framework/plan/plan_resize.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/program/ragged_rows.h"
 #include "sluice/framework/program/variable_owners.h"
@@ -73,6 +75,7 @@ struct CacheEntry {
   uint64_t version = 0;
   uint64_t hints = 0;
   size_t hash = 0;
+  size_t bucket = 0;     // of a resizable plan: PlanResizer::BucketOf its feeds
   uint64_t choice = 0;   // ChoiceGeneration()
   bool has_run = false;  // this plan, or one that it replaced
   std::shared_ptr<const Plan> plan;
@@ -82,9 +85,16 @@ struct CacheEntry {
                const Fetches& fetches,
                uint64_t hint_state,
                int num_threads) const {
+    return SameButFeeds(program, fetches, hint_state, num_threads) &&
+           SameFeeds(feeds, plan->feed_specs());
+  }
+
+  bool SameButFeeds(const Program& program,
+                    const Fetches& fetches,
+                    uint64_t hint_state,
+                    int num_threads) const {
     return uid == program.uid() && version == program.version() &&
            hints == hint_state && plan->num_threads() == num_threads &&
-           SameFeeds(feeds, plan->feed_specs()) &&
            std::equal(fetches.begin(), fetches.end(),
                       plan->fetch_names().begin(), plan->fetch_names().end(),
                       [](const FetchTarget& fetch, const std::string& name) {
@@ -149,12 +159,17 @@ struct Executor::Cache {
   mutable std::mutex mutex;
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
+  // Plans from which those for other sizes are made.
+  std::unordered_multimap<size_t, Entries::iterator> by_bucket;
   // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
 
   void Add(CacheEntry entry) {
     entries.push_front(std::move(entry));
     by_hash.emplace(entries.front().hash, entries.begin());
+    if (entries.front().plan->resizable()) {
+      by_bucket.emplace(entries.front().bucket, entries.begin());
+    }
     size_t bytes = 0;
     size_t kept = 0;
     for (auto each = entries.begin(); each != entries.end(); ++each, ++kept) {
@@ -169,11 +184,18 @@ struct Executor::Cache {
   }
 
   void Remove(Entries::iterator entry) {
-    const auto [begin, end] = by_hash.equal_range(entry->hash);
-    by_hash.erase(std::find_if(begin, end, [&](const auto& position) {
+    Erase(&by_hash, entry->hash, entry);
+    if (entry->plan->resizable()) Erase(&by_bucket, entry->bucket, entry);
+    entries.erase(entry);
+  }
+
+  static void Erase(std::unordered_multimap<size_t, Entries::iterator>* index,
+                    size_t key,
+                    Entries::iterator entry) {
+    const auto [begin, end] = index->equal_range(key);
+    index->erase(std::find_if(begin, end, [&](const auto& position) {
       return position.second == entry;
     }));
-    entries.erase(entry);
   }
 };
 
@@ -223,6 +245,32 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
   return nullptr;
 }
 
+// Returns a plan made from one for nearby sizes of the feeds, which choices of
+// generation `choice` made; null if there is none.
+std::shared_ptr<const Plan> Executor::Resized(
+    const Program& program,
+    const std::vector<FeedSpec>& specs,
+    const Fetches& fetches,
+    uint64_t choice) const {
+  std::shared_ptr<const Plan> base;
+  {
+    const std::lock_guard lock(cache_->mutex);
+    const auto [begin, end] =
+        cache_->by_bucket.equal_range(PlanResizer::BucketOf(specs));
+    const auto found = std::find_if(begin, end, [&](const auto& each) {
+      const CacheEntry& entry = *each.second;
+      return entry.choice == choice &&
+             entry.SameButFeeds(program, fetches, KernelHintState(),
+                                NumThreads()) &&
+             PlanResizer::IsNear(entry.plan->feed_specs(), specs);
+    });
+    if (found == end) return nullptr;
+    base = found->second->plan;
+  }
+  CheckFeeds(program, specs);
+  return PlanResizer::Resize(*base, specs);
+}
+
 std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
                                               const Feeds& feeds,
                                               const Fetches& fetches) {
@@ -240,20 +288,26 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
   if (auto plan = Lookup(program, feeds, fetches, choice, &has_run)) {
     return plan;
   }
-  std::vector<std::string> names;
-  for (const FetchTarget& fetch : fetches) {
-    names.push_back(fetch.name());
+  std::vector<FeedSpec> specs = SpecsOf(feeds, handed_on);
+  const size_t bucket = PlanResizer::BucketOf(specs);
+  auto plan = Resized(program, specs, fetches, choice);
+  if (plan == nullptr) {
+    std::vector<std::string> names;
+    for (const FetchTarget& fetch : fetches) {
+      names.push_back(fetch.name());
+    }
+    plan = PlanBuilder(program, std::move(specs), std::move(names), place_,
+                       options_)
+               .Build();
   }
   CacheEntry entry{program.uid(),
                    program.version(),
                    KernelHintState(),
                    HashOf(program, feeds),
+                   bucket,
                    choice,
                    has_run,
-                   PlanBuilder(program, SpecsOf(feeds, handed_on),
-                               std::move(names), place_, options_)
-                       .Build()};
-  auto plan = entry.plan;
+                   plan};
   const std::lock_guard lock(cache_->mutex);
   cache_->Add(std::move(entry));
   return plan;

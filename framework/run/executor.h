@@ -110,6 +110,10 @@ class SLUICE_API Executor {
                                            const Feeds& feeds,
                                            const Fetches& fetches,
                                            Scope* scope);
+  std::shared_ptr<const Plan> Resized(const Program& program,
+                                      const std::vector<FeedSpec>& specs,
+                                      const Fetches& fetches,
+                                      uint64_t choice) const;
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
                                      const Fetches& fetches,

@@ -102,7 +102,7 @@ void SignatureTuner::MakeRuns() {
     try {
       run = std::make_unique<KernelRun>(
           op_, *candidate.kernel, candidate.place,
-          ThreadsFor(op_.facts, *candidate.kernel, candidate.place,
+          ThreadsFor(op_.facts.QueryAt(candidate.place), *candidate.kernel,
                      num_threads_));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) continue;

@@ -1,0 +1,462 @@
+#include "sluice/framework/plan/plan_resize.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "sluice/framework/choice/op_threads.h"
+#include "sluice/framework/choice/reason_text.h"
+#include "sluice/framework/choice/resolver.h"
+#include "sluice/framework/costs/cost_model.h"
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/plan/graph.h"
+#include "sluice/framework/plan/plan_builder.h"
+#include "sluice/platform/error.h"
+
+namespace sluice {
+
+SizeRules::SizeRules(const Graph& graph, const std::vector<FeedSpec>& given) {
+  for (const FeedSpec& feed : given) {
+    feeds.push_back(Define(feed.name, feed.dims));
+  }
+  std::vector<std::string> names;
+  for (const int id : graph.order()) {
+    const PreparedOp& op = graph.op(id);
+    Step& step = steps.emplace_back();
+    step.schema = op.schema;
+    step.desc = op.desc;
+    step.input_dtypes = op.input_dtypes;
+    names = FlatInputs(*op.schema, op.desc);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto found = values.find(names[i]);
+      step.inputs.push_back(found == values.end()
+                                ? Define(names[i], op.inputs[i])
+                                : found->second);
+    }
+    names = FlatOutputs(*op.schema, op.desc);
+    for (size_t i = 0; i < names.size(); ++i) {
+      step.outputs.push_back(Define(names[i], op.outputs[i]));
+    }
+  }
+  // A variable that is written twice has two shapes.
+  std::unordered_map<std::string, int> writes;
+  for (const FeedSpec& feed : given) {
+    ++writes[feed.name];
+  }
+  for (const Step& step : steps) {
+    for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
+      if (++writes[name] > 1) values[name] = -1;
+    }
+  }
+}
+
+int SizeRules::Define(const std::string& var, const DDim& of_dims) {
+  dims.push_back(of_dims);
+  return values[var] = static_cast<int>(dims.size()) - 1;
+}
+
+namespace {
+
+// Sizes of one bucket have equal numbers.
+int BucketOf(int64_t size) {
+  return size <= 1 ? static_cast<int>(size)
+                   : std::bit_width(static_cast<uint64_t>(size));
+}
+
+// Whether two shapes have the same rank, and sizes 0 and 1, and unknown ones,
+// at the same places: what is broadcast stays so.
+bool AreAlike(const DDim& a, const DDim& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    const bool small = a[axis] <= 1 || b[axis] <= 1;
+    if (small && a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
+// "x [33], y [33]": the feeds whose sizes differ from those of `other`.
+std::string FeedsText(const std::vector<FeedSpec>& feeds,
+                      const std::vector<FeedSpec>& other) {
+  std::string text;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (feeds[i].dims == other[i].dims) continue;
+    text += Format("{}{} {}", text.empty() ? "" : ", ", feeds[i].name,
+                   feeds[i].dims);
+  }
+  return text;
+}
+
+// The facts of an op of a plan.
+OpFacts FactsOf(const Plan& plan, const PlannedOp& planned, DType dtype) {
+  OpFacts facts;
+  facts.desc = plan.op_descs()[planned.op_index];
+  facts.id = planned.op_index;
+  facts.schema = &Registry::Global().Schema(facts.desc.type);
+  facts.dtype = dtype;
+  facts.input_constant = planned.input_constant;
+  for (const int slot : planned.inputs) {
+    facts.inputs.push_back(plan.slots()[slot].dims);
+    facts.input_dtypes.push_back(plan.slots()[slot].dtype);
+  }
+  for (const int slot : planned.outputs) {
+    facts.outputs.push_back(plan.slots()[slot].dims);
+    facts.output_dtypes.push_back(plan.slots()[slot].dtype);
+  }
+  return facts;
+}
+
+// Resolves an op again, but keeps its kernel. Returns the predicted time of the
+// kernel, divided by that of the best one.
+double KeepKernel(CandidateLister* lister,
+                  const KernelDef* kernel,
+                  PreparedOp* op) {
+  const bool any = Resolve(lister, op);
+  auto& candidates = op->list->candidates;
+  const auto kept = std::find_if(
+      candidates.begin(), candidates.end(),
+      [&](const Candidate& each) { return each.kernel == kernel; });
+  const auto index = static_cast<int>(kept - candidates.begin());
+  if (kept == candidates.end()) {  // it was replaced
+    candidates.emplace_back().kernel = kernel;
+  }
+  if (!any || op->chosen == index) {
+    op->chosen = index;
+    return 1;
+  }
+  op->second = std::exchange(op->chosen, index);
+  const double best = candidates[op->second].seconds;
+  return best > 0 ? candidates[index].seconds / best : 1;
+}
+
+}  // namespace
+
+// One plan that is made of another one.
+class Resizing {
+ public:
+  Resizing(const Plan& base, std::vector<FeedSpec> feeds);
+
+  // Returns null if the base cannot serve.
+  std::shared_ptr<const Plan> Make();
+
+ private:
+  bool InferAsWritten();
+  bool SetDims(int slot, const DDim& dims);
+  bool SetFeeds();
+  bool ResizeOp(Instruction* step);
+  bool SetOutputs(const PlannedOp& op,
+                  const OpDesc& desc,
+                  const OpSchema& schema);
+  bool AliasesFit(const PlannedOp& op) const;
+  bool MakeKernel(const KernelDef& kernel,
+                  const KernelQuery& query,
+                  PlannedOp* op);
+  bool RecordsAgree() const;
+
+  const Plan& base_;
+  const SizeRules& rules_;
+  std::vector<DDim> dims_;  // by value of the rules
+  std::shared_ptr<Plan> plan_;
+};
+
+Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
+    : base_(base),
+      rules_(*base.size_rules_),
+      dims_(rules_.dims),
+      plan_(new Plan()) {
+  Plan& plan = *plan_;
+  plan.place_ = base.place_;
+  plan.num_threads_ = base.num_threads_;
+  plan.random_ = base.random_;
+  plan.options_ = base.options_;
+  plan.feeds_ = std::move(feeds);
+  plan.fetch_names_ = base.fetch_names_;
+  plan.result_names_ = base.result_names_;
+  plan.rest_ = base.rest_;
+  plan.whole_ = base.whole_;
+  plan.feed_slots_ = base.feed_slots_;
+  plan.fetch_slots_ = base.fetch_slots_;
+  plan.feed_aliases_ = base.feed_aliases_;
+  plan.persistable_slots_ = base.persistable_slots_;
+  plan.shadow_slots_ = base.shadow_slots_;
+  plan.late_slots_ = base.late_slots_;
+  plan.slots_ = base.slots_;
+  plan.instructions_ = base.instructions_;
+  plan.op_descs_ = base.op_descs_;
+  plan.notes_ = base.notes_;
+  plan.hint_notes_ = base.hint_notes_;
+  plan.idle_ops_ = base.idle_ops_;
+  plan.base_decisions_ = base.decisions_;
+  plan.chosen_for_ = FeedsText(base.feeds_, plan.feeds_);
+}
+
+std::shared_ptr<const Plan> Resizing::Make() {
+  if (!SetFeeds() || !InferAsWritten()) return nullptr;
+  plan_->ops_.resize(base_.ops_.size());
+  for (Instruction& step : plan_->instructions_) {
+    const bool fits = step.kind == InstructionKind::kCompute
+                          ? ResizeOp(&step)
+                          : SetDims(step.to, plan_->slots_[step.from].dims);
+    if (!fits) return nullptr;
+  }
+  if (!RecordsAgree()) return nullptr;
+  PlanBuilder::LayOutMemory(plan_.get());
+  plan_->commit_ = PlanCommit(*plan_);
+  plan_->notes_.push_back(
+      Format("these kernels were chosen for {}; only sizes are new",
+             plan_->chosen_for_));
+  return plan_;
+}
+
+// Sets the shapes that the ops have as the program has them.
+bool Resizing::InferAsWritten() {
+  for (size_t i = 0; i < plan_->feeds_.size(); ++i) {
+    dims_[rules_.feeds[i]] = plan_->feeds_[i].dims;
+  }
+  for (const SizeRules::Step& step : rules_.steps) {
+    std::vector<DDim> inputs;
+    inputs.reserve(step.inputs.size());
+    for (const int value : step.inputs) {
+      inputs.push_back(dims_[value]);
+    }
+    const auto shapes = InferShapes(*step.schema, step.desc, std::move(inputs),
+                                    step.input_dtypes);
+    size_t flat = 0;
+    for (const auto& of_argument : shapes) {
+      for (const DDim& dims : of_argument) {
+        DDim& known = dims_[step.outputs[flat++]];
+        if (!AreAlike(known, dims)) return false;
+        known = dims;
+      }
+    }
+  }
+  return true;
+}
+
+// Returns false if the shape is not one that the program gives the variable.
+bool Resizing::SetDims(int index, const DDim& dims) {
+  Slot& slot = plan_->slots_[index];
+  if (!AreAlike(slot.dims, dims)) return false;
+  const int value = rules_.of_slot[index];
+  if (value >= 0) {
+    const bool as_written = slot.dims == rules_.dims[value];
+    const DDim& written = dims_[value];
+    if (as_written && dims != written) return false;
+    // A pass changed the order of its dims.
+    if (written.known() != dims.known()) return false;
+    if (dims.known() && dims.numel() != written.numel()) return false;
+  }
+  slot.dims = dims;
+  PlanBuilder::SetBytes(&slot);
+  return true;
+}
+
+bool Resizing::SetFeeds() {
+  for (size_t i = 0; i < plan_->feeds_.size(); ++i) {
+    FeedSpec& feed = plan_->feeds_[i];
+    const FeedSpec& base = base_.feeds_[i];
+    if (base.value.allocated()) {
+      const bool same = feed.dims == base.dims && feed.value.allocated() &&
+                        base.HasValue(feed.value);
+      if (!same) return false;
+      feed.value = base.value;
+    } else {
+      feed.value = Tensor();
+    }
+    Slot& slot = plan_->slots_[plan_->feed_slots_[i]];
+    slot.dims = feed.dims;
+    PlanBuilder::SetBytes(&slot);
+  }
+  return true;
+}
+
+bool Resizing::SetOutputs(const PlannedOp& op,
+                          const OpDesc& desc,
+                          const OpSchema& schema) {
+  std::vector<DDim> inputs;
+  std::vector<DType> dtypes;
+  inputs.reserve(op.inputs.size());
+  dtypes.reserve(op.inputs.size());
+  for (const int slot : op.inputs) {
+    inputs.push_back(plan_->slots_[slot].dims);
+    dtypes.push_back(plan_->slots_[slot].dtype);
+  }
+  size_t flat = 0;
+  for (const auto& of_argument :
+       InferShapes(schema, desc, std::move(inputs), std::move(dtypes))) {
+    for (const DDim& dims : of_argument) {
+      if (!SetDims(op.outputs[flat++], dims)) return false;
+    }
+  }
+  return true;
+}
+
+// Whether each output that has the memory of an input still fits there.
+bool Resizing::AliasesFit(const PlannedOp& op) const {
+  const auto root_of = [&](int index) {
+    const int root = plan_->slots_[index].alias_of;
+    return root < 0 ? index : root;
+  };
+  return std::all_of(op.outputs.begin(), op.outputs.end(), [&](int output) {
+    const Slot& slot = plan_->slots_[output];
+    if (slot.alias_of < 0) return true;
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](int input) {
+      const Slot& from = plan_->slots_[input];
+      return root_of(input) == slot.alias_of &&
+             from.dims.numel() == slot.dims.numel() &&
+             slot.bytes <= plan_->slots_[slot.alias_of].bytes;
+    });
+  });
+}
+
+bool Resizing::MakeKernel(const KernelDef& kernel,
+                          const KernelQuery& query,
+                          PlannedOp* op) {
+  if (kernel.predicate != nullptr && !kernel.predicate(query).empty()) {
+    return false;
+  }
+  KernelPreparation preparation{query};
+  preparation.num_threads = plan_->num_threads_;
+  op->kernel = MakePreparedKernel(kernel, op->op_index, &preparation);
+  op->scratch_bytes = preparation.scratch_bytes;
+  if (op->scratch < 0) return op->scratch_bytes == 0;
+  Slot& scratch = plan_->slots_[op->scratch];
+  scratch.dims = DDim({static_cast<int64_t>(op->scratch_bytes)});
+  PlanBuilder::SetBytes(&scratch);
+  return true;
+}
+
+bool Resizing::ResizeOp(Instruction* step) {
+  const auto position = static_cast<size_t>(step->context);
+  const PlannedOp& old = base_.ops_[position];
+  PlannedOp& op = plan_->ops_[position];
+  op.arguments = old.arguments;
+  op.input_constant = old.input_constant;
+  op.inputs = old.inputs;
+  op.outputs = old.outputs;
+  op.place = old.place;
+  op.scratch = old.scratch;
+  op.op_index = old.op_index;
+  for (const int input : op.inputs) {
+    if (plan_->slots_[input].kind != SlotKind::kShape) continue;
+    if (!SetDims(input, dims_[rules_.of_slot[input]])) return false;
+  }
+  const OpDesc& desc = plan_->op_descs()[op.op_index];
+  const OpSchema& schema = Registry::Global().Schema(desc.type);
+  if (!SetOutputs(op, desc, schema) || !AliasesFit(op)) return false;
+  const Decision& decision = (*base_.decisions_)[position];
+  const OpFacts facts = FactsOf(*plan_, op, decision.kernel->key.dtype);
+  if (!MakeKernel(*decision.kernel, facts.QueryAt(op.place), &op)) return false;
+  step->kernel = op.kernel.get();
+  return true;
+}
+
+// Whether no record says that another kernel is much faster at these sizes.
+bool Resizing::RecordsAgree() const {
+  if (ActiveCostModel().Begin(plan_->num_threads_) == nullptr) return true;
+  constexpr double kMuch = 1.25;
+  CandidateLister lister(Registry::Global(), plan_->place_,
+                         plan_->num_threads_);
+  for (size_t i = 0; i < plan_->ops_.size(); ++i) {
+    const KernelDef* kernel = (*base_.decisions_)[i].kernel;
+    PreparedOp op;
+    static_cast<OpFacts&>(op) =
+        FactsOf(*plan_, plan_->ops_[i], kernel->key.dtype);
+    if (KeepKernel(&lister, kernel, &op) > kMuch) return false;
+    if (!op.choice().refusal.empty()) return false;
+  }
+  return true;
+}
+
+void PlanResizer::Allow(Plan* plan, std::unique_ptr<SizeRules> rules) {
+  if (rules == nullptr || plan->place_.kind != PlaceKind::kCPU ||
+      !plan->queues_.empty() || !plan->transfers_.empty() ||
+      !plan->blocks_.empty() || !plan->hooks_.empty()) {
+    return;
+  }
+  for (const Slot& slot : plan->slots_) {
+    if (slot.alias_offset > 0) return;
+    const auto found = rules->values.find(slot.var);
+    const int value =
+        slot.var.empty() || found == rules->values.end() ? -1 : found->second;
+    if (slot.kind == SlotKind::kShape &&
+        (value < 0 || rules->dims[value] != slot.dims)) {
+      return;
+    }
+    rules->of_slot.push_back(value);
+  }
+  for (const Instruction& step : plan->instructions_) {
+    if (step.kind != InstructionKind::kCompute &&
+        step.kind != InstructionKind::kCopyOnHost) {
+      return;
+    }
+  }
+  for (const Decision& decision : *plan->decisions_) {
+    if (decision.kernel->make == nullptr || !decision.answers.empty()) return;
+  }
+  plan->size_rules_ = std::move(rules);
+}
+
+bool PlanResizer::IsNear(const std::vector<FeedSpec>& from,
+                         const std::vector<FeedSpec>& to) {
+  return std::equal(
+      from.begin(), from.end(), to.begin(), to.end(),
+      [](const FeedSpec& a, const FeedSpec& b) {
+        return a.name == b.name && a.dtype == b.dtype && a.place == b.place &&
+               a.handed_on == b.handed_on &&
+               std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(),
+                          b.dims.end(), [](int64_t x, int64_t y) {
+                            return sluice::BucketOf(x) == sluice::BucketOf(y);
+                          });
+      });
+}
+
+size_t PlanResizer::BucketOf(const std::vector<FeedSpec>& feeds) {
+  size_t hash = feeds.size();
+  for (const FeedSpec& feed : feeds) {
+    hash = hash * 31 + std::hash<std::string>()(feed.name);
+    for (const int64_t size : feed.dims) {
+      hash = hash * 67 + static_cast<size_t>(sluice::BucketOf(size));
+    }
+  }
+  return hash;
+}
+
+std::shared_ptr<const Plan> PlanResizer::Resize(const Plan& base,
+                                                std::vector<FeedSpec> feeds) {
+  try {
+    return Resizing(base, std::move(feeds)).Make();
+  } catch (const Error&) {
+    return nullptr;  // a preparation says it with the op's line
+  }
+}
+
+std::vector<Decision> PlanResizer::Decide(const Plan& plan,
+                                          const std::vector<Decision>& base,
+                                          const std::string& chosen_for) {
+  std::vector<Decision> decisions = base;
+  CandidateLister lister(Registry::Global(), plan.place(), plan.num_threads());
+  for (size_t i = 0; i < decisions.size(); ++i) {
+    Decision& decision = decisions[i];
+    PreparedOp op;
+    static_cast<OpFacts&>(op) =
+        FactsOf(plan, plan.ops()[i], decision.kernel->key.dtype);
+    KeepKernel(&lister, decision.kernel, &op);
+    decision.list = op.list;
+    const bool best =
+        op.second < 0 ||
+        op.choice().seconds <= op.list->candidates[op.second].seconds;
+    if (best && op.choice().refusal.empty()) {
+      GiveReason(&op);
+      if (op.why.subject.empty()) op.why.subject = decision.why.subject;
+      decision.why = op.why;
+      decision.reason = op.reason;
+    } else {
+      decision.why = {Reason::kChosenForSize, chosen_for};
+      decision.reason = Format("chosen for {}", chosen_for);
+    }
+  }
+  return decisions;
+}
+
+}  // namespace sluice
