@@ -47,7 +47,8 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
                        });
   };
   std::string line;
-  for (const OpDesc& op : plan.op_descs()) {
+  for (size_t i = 0; i < plan.op_descs().size(); ++i) {
+    const OpDesc& op = plan.op_descs()[i];
     if (!uses(op.inputs) && !uses(op.outputs)) continue;
     line = DescribeLocation(op.location);
     break;

@@ -14,12 +14,11 @@
 #include "sluice/framework/hints/pass_hints.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/block_plans.h"
+#include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/op_order.h"
 #include "sluice/framework/plan/plan.h"
 
 namespace sluice {
-
-class KnownValues;
 
 // Hints about ops, by the op's index and the text of the hint, with the reason
 // why the op by itself does not obey, if known.
@@ -80,8 +79,13 @@ class SLUICE_API Graph {
   const std::vector<std::string>& results() const { return results_; }
   // The feeds whose values determine attributes.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
-  // Whether attributes or chosen blocks depend on the sizes of values.
-  bool uses_sizes() const { return uses_sizes_; }
+  // The ops in the order of the program, with those of unread(), before passes.
+  const std::vector<int>& written_order() const { return written_order_; }
+  // The attributes that follow from sizes, by op.
+  using SizedOperands = std::map<int, std::vector<KnownOperand>>;
+  const SizedOperands& sized_operands() const { return sized_operands_; }
+  // Whether chosen blocks, or attributes in them, follow from sizes.
+  bool chosen_by_sizes() const { return chosen_by_sizes_; }
   PlaceKey place() const { return place_; }
 
   bool IsFetched(const std::string& var) const;
@@ -247,7 +251,9 @@ class SLUICE_API Graph {
   std::vector<int> unread_;
   std::vector<std::string> operand_remarks_;
   std::set<std::string> used_feeds_;
-  bool uses_sizes_ = false;
+  std::vector<int> written_order_;
+  SizedOperands sized_operands_;
+  bool chosen_by_sizes_ = false;
   std::set<std::string> later_vars_;  // that this graph cannot compute
   // Persistable variables that later ops update.
   std::set<std::string> updated_later_;

@@ -87,7 +87,7 @@ Graph::Graph(const Program& program,
     NoteLater(desc);
   }
   used_feeds_ = known.used_feeds();
-  uses_sizes_ = known.used_shapes() || of_shapes.used_shapes();
+  chosen_by_sizes_ |= of_shapes.used_shapes();
   if (!later.empty()) CheckLater(later);
   FindResults(fetches, later);
   DropUnread();
@@ -143,7 +143,9 @@ std::string Graph::AddNeeded(int id,
     operand_remarks_.resize(remarks);
   }
   if (reason.empty()) {
-    AddOp(id, WithKnownOperands(desc, known, note), hints);
+    std::vector<KnownOperand> from_shapes;
+    AddOp(id, WithKnownOperands(desc, known, note, &from_shapes), hints);
+    if (!from_shapes.empty()) sized_operands_[id] = std::move(from_shapes);
   } else if (reason == kRunsBlocks) {
     const std::string why = AddBlockOp(id, desc, hints, known);
     return why.empty() ? "" : reason + why;
@@ -314,8 +316,10 @@ bool Graph::TryBlock(const OpDesc& desc,
     };
     const int added = static_cast<int>(ops_.size());
     ops_.emplace_back();
-    AddOp(added, WithKnownOperands(op, known, note),
+    std::vector<KnownOperand> from_shapes;
+    AddOp(added, WithKnownOperands(op, known, note, &from_shapes),
           ParseKernelHints(op.hint, "op attribute"));
+    chosen_by_sizes_ |= !from_shapes.empty();
     for (const DDim& dims : ops_[added].outputs) {
       if (!dims.known()) return false;
     }
@@ -460,9 +464,9 @@ void Graph::FindResults(const std::vector<std::string>& fetches,
 // Removes the ops whose values nothing reads: only operands were set by them,
 // or only their shapes matter.
 void Graph::DropUnread() {
-  const std::vector<int> ids = order_.ids();
-  for (size_t i = ids.size(); i-- > 0;) {
-    const int id = ids[i];
+  written_order_ = order_.ids();
+  for (size_t i = written_order_.size(); i-- > 0;) {
+    const int id = written_order_[i];
     bool needed = ops_[id].schema->holds_blocks();
     for (const auto& [argument, vars] : ops_[id].desc.outputs) {
       for (const std::string& var : vars) {

@@ -114,6 +114,7 @@ KnownValues::Value KnownValues::OfLeaf(const std::string& var) {
 // Computes an op whose inputs' values are made; if it cannot, keeps the reason.
 void KnownValues::Compute(const PreparedOp& op) {
   std::string reason = ReasonAgainst(op);
+  bool from_shapes = false;
   std::vector<Tensor> inputs;
   size_t flat = 0;
   for (const ArgDef& def : op.schema->inputs()) {
@@ -121,11 +122,12 @@ void KnownValues::Compute(const PreparedOp& op) {
       const size_t index = flat++;
       if (def.traits.shape_only) {
         inputs.emplace_back().Resize(op.inputs[index]);
-        used_shapes_ = true;
+        used_shapes_ = from_shapes = true;
         continue;
       }
       const Value& value = values_.at({var, writer_(var, &op)});
       if (!value.reason.empty() && reason.empty()) reason = value.reason;
+      from_shapes |= value.from_shapes;
       inputs.push_back(value.tensor);
     }
   }
@@ -146,8 +148,8 @@ void KnownValues::Compute(const PreparedOp& op) {
   for (const auto& [argument, vars] : op.desc.outputs) {
     for (const std::string& var : vars) {
       const size_t index = flat++;
-      values_[{var, &op}] = {reason.empty() ? outputs[index] : Tensor(),
-                             reason};
+      values_[{var, &op}] = {reason.empty() ? outputs[index] : Tensor(), reason,
+                             from_shapes};
     }
   }
 }
@@ -179,9 +181,20 @@ const Tensor* KnownValues::Find(const std::string& var, std::string* reason) {
   return nullptr;
 }
 
+bool KnownValues::IsFromShapes(const std::string& var) const {
+  const auto value = values_.find({var, writer_(var, nullptr)});
+  return value != values_.end() && value->second.from_shapes;
+}
+
+std::string OperandRemark(const KnownOperand& operand, const Attribute& value) {
+  return Format("{} = {}, from {}", operand.attr->name, ToString(value),
+                operand.var);
+}
+
 OpDesc WithKnownOperands(OpDesc op,
                          KnownValues* known,
-                         const std::function<void(std::string)>& note) {
+                         const std::function<void(std::string)>& note,
+                         std::vector<KnownOperand>* from_shapes) {
   const OpSchema& schema = Registry::Global().Schema(op.type);
   for (const ArgDef& def : schema.inputs()) {
     const AttrDef* attr = GivenByOperand(schema, op, def);
@@ -196,7 +209,9 @@ OpDesc WithKnownOperands(OpDesc op,
                    "small feeds; but {}",
                    op.type, def.name, var, attr->name, reason);
     Attribute attribute = OperandValue(op.type, def, *attr, *value);
-    note(Format("{} = {}, from {}", attr->name, ToString(attribute), var));
+    const KnownOperand operand = {&def, attr, var};
+    note(OperandRemark(operand, attribute));
+    if (known->IsFromShapes(var)) from_shapes->push_back(operand);
     op.attributes[attr->name] = std::move(attribute);
     std::erase_if(op.inputs,
                   [&](const auto& input) { return input.first == def.name; });

@@ -143,13 +143,13 @@ size_t Plan::KeptBytes() const {
   return bytes;
 }
 
-const std::vector<Decision>& Plan::decisions() const {
+const PlanChoice& Plan::Choice() const {
   std::call_once(decided_, [this] {
-    if (decisions_ != nullptr) return;
-    decisions_ = std::make_shared<const std::vector<Decision>>(
-        PlanResizer::Decide(*this, *base_decisions_, chosen_for_));
+    if (choice_ != nullptr) return;
+    choice_ = std::make_shared<const PlanChoice>(
+        PlanResizer::Choose(*this, *base_choice_, base_feeds_));
   });
-  return *decisions_;
+  return *choice_;
 }
 
 std::unique_ptr<Frame> Plan::AcquireFrame() const {

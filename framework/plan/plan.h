@@ -189,6 +189,33 @@ struct PlannedOp {
   int op_index = -1;
 };
 
+// The ops of a plan. Plans for other sizes share them.
+class OpDescs {
+ public:
+  OpDescs() = default;
+  explicit OpDescs(std::vector<OpDesc> descs) {
+    const auto all = std::make_shared<std::vector<OpDesc>>(std::move(descs));
+    for (const OpDesc& desc : *all) {
+      descs_.emplace_back(all, &desc);
+    }
+  }
+
+  size_t size() const { return descs_.size(); }
+  const OpDesc& operator[](size_t index) const { return *descs_[index]; }
+  void Set(size_t index, OpDesc desc) {
+    descs_[index] = std::make_shared<const OpDesc>(std::move(desc));
+  }
+
+ private:
+  std::vector<std::shared_ptr<const OpDesc>> descs_;
+};
+
+// Which kernels a plan has, and remarks about it.
+struct PlanChoice {
+  std::vector<Decision> decisions;
+  std::vector<std::string> notes;
+};
+
 // A program prepared for one signature of feeds: kernels are chosen, shapes
 // inferred, transfers inserted, memory planned. Immutable; many threads may run
 // it at once, each in its own frame. Made by an Executor. Independent of its
@@ -240,13 +267,13 @@ class SLUICE_API Plan {
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<PlannedOp>& ops() const { return ops_; }
-  const std::vector<Decision>& decisions() const;
+  const std::vector<Decision>& decisions() const { return Choice().decisions; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
   // The ops by index: first those of the program, as changed by passes and
   // including unneeded ones, then those that passes added.
-  const std::vector<OpDesc>& op_descs() const { return *op_descs_; }
+  const OpDescs& op_descs() const { return op_descs_; }
   // Remarks: omitted ops, hints without effect.
-  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<std::string>& notes() const { return Choice().notes; }
   // Those of the remarks that are about hints without effect.
   const std::vector<HintNote>& hint_notes() const { return hint_notes_; }
   // Ops of the program that do not run, by index: not needed, or computed while
@@ -281,6 +308,7 @@ class SLUICE_API Plan {
   friend class BlockRun;
   Plan();
 
+  const PlanChoice& Choice() const;
   template <typename Execute>
   std::vector<Tensor> RunWith(const Feeds& feeds,
                               Scope* scope,
@@ -313,17 +341,17 @@ class SLUICE_API Plan {
   PlanCommit commit_;
   std::vector<std::pair<PlaceKey, size_t>> arenas_;
   std::vector<Transfer> transfers_;
-  std::shared_ptr<const std::vector<OpDesc>> op_descs_;
-  std::vector<std::string> notes_;
+  OpDescs op_descs_;
   std::vector<HintNote> hint_notes_;
   std::vector<int> idle_ops_;
 
-  // A plan for other sizes than its base has no decisions until they are asked
-  // for. It keeps those of the base, and the sizes that they were made for.
+  // A plan for other sizes has none until it is asked for. It keeps that of the
+  // plan that it was made from, and the sizes which that is for.
   mutable std::once_flag decided_;
-  mutable std::shared_ptr<const std::vector<Decision>> decisions_;
-  std::shared_ptr<const std::vector<Decision>> base_decisions_;
-  std::string chosen_for_;
+  mutable std::shared_ptr<const PlanChoice> choice_;
+  std::shared_ptr<const PlanChoice> base_choice_;
+  std::vector<FeedSpec> base_feeds_;
+  std::shared_ptr<const SizeRules> size_rules_of_base_;
   std::shared_ptr<const SizeRules> size_rules_;
 
   mutable std::mutex frames_mutex_;

@@ -59,10 +59,8 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   LayOutMemory(plan_.get());
   AddHooks();
   NoteUnusedHints();
-  plan_->op_descs_ =
-      std::make_shared<const std::vector<OpDesc>>(graph_->TakeDescs());
-  plan_->decisions_ =
-      std::make_shared<const std::vector<Decision>>(std::move(decisions_));
+  plan_->op_descs_ = OpDescs(graph_->TakeDescs());
+  plan_->choice_ = std::make_shared<const PlanChoice>(std::move(choice_));
   plan_->commit_ = PlanCommit(*plan_);
   PlanResizer::Allow(plan_.get(), std::move(size_rules_));
   return std::move(plan_);
@@ -88,14 +86,14 @@ void PlanBuilder::MakeGraph() {
   std::vector<std::string> pass_remarks = RewriteGraph(op_hints);
   for (const int id : graph_->not_needed()) {
     plan_->idle_ops_.push_back(id);
-    plan_->notes_.push_back(
+    choice_.notes.push_back(
         Format("op {} ({}) does not run: nothing that is "
                "fetched or persistable needs it",
                id, program_.block().ops[id].type));
   }
   for (const int id : graph_->unread()) {
     plan_->idle_ops_.push_back(id);
-    plan_->notes_.push_back(
+    choice_.notes.push_back(
         Format("op {} ({}) does not run: what is read of it, values or only "
                "shapes, was known when the plan was prepared",
                id, graph_->Written(id).type));
@@ -106,13 +104,13 @@ void PlanBuilder::MakeGraph() {
   plan_->whole_ =
       plan_->result_names_ == plan_->fetch_names_ && !plan_->rest_.updates;
   for (const std::string& remark : graph_->operand_remarks()) {
-    plan_->notes_.push_back(remark);
+    choice_.notes.push_back(remark);
   }
   for (FeedSpec& feed : plan_->feeds_) {
     const bool used = graph_->used_feeds().count(feed.name) > 0;
     feed.value = used ? feed.value.CopyTo(CPUPlace()) : Tensor();
   }
-  plan_->notes_.insert(plan_->notes_.end(), pass_remarks.begin(),
+  choice_.notes.insert(choice_.notes.end(), pass_remarks.begin(),
                        pass_remarks.end());
 }
 
@@ -133,7 +131,7 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
                                      plan_->fetch_names_, plan_->place_, hints_,
                                      op_hints, &vetoes_, prepare_block);
     const bool fixed = !hints_.empty() || !op_hints.empty() ||
-                       graph_->uses_sizes() || !HasOpenFeed();
+                       graph_->chosen_by_sizes() || !HasOpenFeed();
     size_rules_ =
         fixed ? nullptr : std::make_unique<SizeRules>(*graph_, plan_->feeds_);
     std::vector<std::string> remarks;
@@ -175,7 +173,7 @@ void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
           error.code() == ErrorCode::kInvalidArgument) {
         throw;
       }
-      plan_->notes_.push_back(Format("hint {} is left out: {}: {}", hint,
+      choice_.notes.push_back(Format("hint {} is left out: {}: {}", hint,
                                      ToString(error.code()), reason));
     }
   }
@@ -309,7 +307,7 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
 void PlanBuilder::AddHooks() {
   for (RunHooks* hooks : ActiveRunHooks()) {
     CallHooks(hooks->name(), [&] {
-      auto own = hooks->Prepared(program_, *graph_, &plan_->notes_);
+      auto own = hooks->Prepared(program_, *graph_, &choice_.notes);
       if (own != nullptr) plan_->hooks_.emplace_back(hooks->name(), own);
     });
   }
@@ -354,7 +352,7 @@ void PlanBuilder::AddOp(int op_index) {
   Emit(instruction);
   LeaveLane(planned);
   plan_->ops_.push_back(std::move(planned));
-  decisions_.push_back(std::move(decision));
+  choice_.decisions.push_back(std::move(decision));
 }
 
 void PlanBuilder::BindInputs(const PreparedOp& op, PlannedOp* planned) {
@@ -533,7 +531,7 @@ void PlanBuilder::NoteUnusedHints() {
     bool obeyed = false;  // by any op
   };
   std::map<std::string, Answers> by_hint;
-  for (const Decision& decision : decisions_) {
+  for (const Decision& decision : choice_.decisions) {
     for (const HintAnswer& answer : decision.answers) {
       Answers& all = by_hint[answer.hint];
       all.obeyed = all.obeyed || answer.obeyed;
@@ -551,7 +549,7 @@ void PlanBuilder::NoteUnusedHints() {
   }
   for (const KernelHint& hint : hints_) {
     bool used = false;
-    for (const Decision& decision : decisions_) {
+    for (const Decision& decision : choice_.decisions) {
       const int id = decision.op_index;
       // Hints cannot name the index of an op that a pass added.
       const bool put_in = graph_->op(id).covers.empty();
@@ -568,7 +566,7 @@ void PlanBuilder::NoteUnusedHints() {
     }
   }
   for (const HintNote& note : plan_->hint_notes_) {
-    plan_->notes_.push_back(note.text);
+    choice_.notes.push_back(note.text);
   }
 }
 

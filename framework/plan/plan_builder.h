@@ -126,7 +126,7 @@ class PlanBuilder {
   HintsOfOps given_up_;  // vetoes without effect
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<SizeRules> size_rules_;
-  std::vector<Decision> decisions_;
+  PlanChoice choice_;
   std::unordered_map<std::string, Value> values_;
   // The state of a queue while instructions are emitted.
   struct QueueState {

@@ -105,7 +105,7 @@ void PlanBuilder::AssignLanes() {
   }
   for (const auto& [place, to_come] : ops_to_come_) {
     if (to_come.size() == 1) continue;
-    plan_->notes_.push_back(
+    choice_.notes.push_back(
         Format("the ops at {} run on {} queues", place, to_come.size()));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <utility>
 
 #include "sluice/framework/choice/op_threads.h"
@@ -10,6 +11,7 @@
 #include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_check.h"
+#include "sluice/framework/op/operand.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/platform/error.h"
@@ -17,36 +19,61 @@
 namespace sluice {
 
 SizeRules::SizeRules(const Graph& graph, const std::vector<FeedSpec>& given) {
+  std::unordered_map<std::string, int> writes;
   for (const FeedSpec& feed : given) {
     feeds.push_back(Define(feed.name, feed.dims));
+    ++writes[feed.name];
   }
-  std::vector<std::string> names;
-  for (const int id : graph.order()) {
-    const PreparedOp& op = graph.op(id);
-    Step& step = steps.emplace_back();
-    step.schema = op.schema;
-    step.desc = op.desc;
-    step.input_dtypes = op.input_dtypes;
-    names = FlatInputs(*op.schema, op.desc);
-    for (size_t i = 0; i < names.size(); ++i) {
-      const auto found = values.find(names[i]);
-      step.inputs.push_back(found == values.end()
-                                ? Define(names[i], op.inputs[i])
-                                : found->second);
-    }
-    names = FlatOutputs(*op.schema, op.desc);
-    for (size_t i = 0; i < names.size(); ++i) {
-      step.outputs.push_back(Define(names[i], op.outputs[i]));
+  for (const int id : graph.written_order()) {
+    AddStep(graph.op(id));
+    const auto operands = graph.sized_operands().find(id);
+    if (operands != graph.sized_operands().end()) {
+      steps.back().operands = operands->second;
     }
   }
   // A variable that is written twice has two shapes.
-  std::unordered_map<std::string, int> writes;
-  for (const FeedSpec& feed : given) {
-    ++writes[feed.name];
-  }
   for (const Step& step : steps) {
     for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
       if (++writes[name] > 1) values[name] = -1;
+    }
+  }
+  if (!graph.sized_operands().empty()) FindGivers();
+}
+
+void SizeRules::AddStep(const PreparedOp& op) {
+  Step& step = steps.emplace_back();
+  step.id = op.id;
+  step.schema = op.schema;
+  step.desc = op.desc;
+  step.dtype = op.dtype;
+  step.input_dtypes = op.input_dtypes;
+  step.output_dtypes = op.output_dtypes;
+  std::vector<std::string> names = FlatInputs(*op.schema, op.desc);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto found = values.find(names[i]);
+    step.inputs.push_back(found == values.end() ? Define(names[i], op.inputs[i])
+                                                : found->second);
+  }
+  names = FlatOutputs(*op.schema, op.desc);
+  for (size_t i = 0; i < names.size(); ++i) {
+    step.outputs.push_back(Define(names[i], op.outputs[i]));
+  }
+}
+
+// Finds the ops whose values set attributes.
+void SizeRules::FindGivers() {
+  std::unordered_map<std::string, bool> wanted;
+  for (size_t i = steps.size(); i-- > 0;) {
+    Step& step = steps[i];
+    for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
+      step.gives_operand |= wanted.count(name) > 0;
+    }
+    for (const KnownOperand& operand : step.operands) {
+      wanted[operand.var] = true;
+    }
+    if (!step.gives_operand) continue;
+    for (const std::string& name : FlatInputs(*step.schema, step.desc)) {
+      wanted[name] = true;
     }
   }
 }
@@ -129,6 +156,32 @@ double KeepKernel(CandidateLister* lister,
   return best > 0 ? candidates[index].seconds / best : 1;
 }
 
+// Whether new values of the op's operands reach the plan: it has the op as the
+// program does, or does not run it.
+bool MayBeSet(const Plan& plan,
+              const SizeRules& rules,
+              const SizeRules::Step& step) {
+  if (step.operands.empty() && !step.gives_operand) return true;
+  // Values that set attributes are found by the names of variables.
+  for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
+    if (step.gives_operand && rules.values.at(name) < 0) return false;
+  }
+  const auto& idle = plan.idle_ops();
+  if (step.operands.empty() ||
+      std::find(idle.begin(), idle.end(), step.id) != idle.end()) {
+    return true;
+  }
+  const OpDesc& desc = plan.op_descs()[step.id];
+  return std::any_of(plan.decisions().begin(), plan.decisions().end(),
+                     [&](const Decision& decision) {
+                       return decision.op_index == step.id &&
+                              decision.pass.empty() &&
+                              desc.attributes == step.desc.attributes &&
+                              desc.inputs == step.desc.inputs &&
+                              desc.outputs == step.desc.outputs;
+                     });
+}
+
 }  // namespace
 
 // One plan that is made of another one.
@@ -141,6 +194,8 @@ class Resizing {
 
  private:
   bool InferAsWritten();
+  bool SetOperands(const SizeRules::Step& step, OpDesc* desc);
+  void AddGiver(const SizeRules::Step& step, const OpDesc& desc);
   bool SetDims(int slot, const DDim& dims);
   bool SetFeeds();
   bool ResizeOp(Instruction* step);
@@ -157,13 +212,23 @@ class Resizing {
   const SizeRules& rules_;
   std::vector<DDim> dims_;  // by value of the rules
   std::shared_ptr<Plan> plan_;
+  // The ops whose values set attributes, by the variables that they give.
+  std::deque<PreparedOp> givers_;
+  std::unordered_map<std::string, const PreparedOp*> giver_of_;
+  KnownValues known_;
 };
 
 Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
     : base_(base),
       rules_(*base.size_rules_),
       dims_(rules_.dims),
-      plan_(new Plan()) {
+      plan_(new Plan()),
+      known_(
+          [this](const std::string& var, const PreparedOp* /*reader*/) {
+            const auto found = giver_of_.find(var);
+            return found == giver_of_.end() ? nullptr : found->second;
+          },
+          plan_->feeds_) {
   Plan& plan = *plan_;
   plan.place_ = base.place_;
   plan.num_threads_ = base.num_threads_;
@@ -183,15 +248,14 @@ Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
   plan.slots_ = base.slots_;
   plan.instructions_ = base.instructions_;
   plan.op_descs_ = base.op_descs_;
-  plan.notes_ = base.notes_;
-  plan.hint_notes_ = base.hint_notes_;
   plan.idle_ops_ = base.idle_ops_;
-  plan.base_decisions_ = base.decisions_;
-  plan.chosen_for_ = FeedsText(base.feeds_, plan.feeds_);
+  plan.base_choice_ = base.choice_;
+  plan.base_feeds_ = base.feeds_;
+  plan.size_rules_of_base_ = base.size_rules_;
 }
 
 std::shared_ptr<const Plan> Resizing::Make() {
-  if (!SetFeeds() || !InferAsWritten()) return nullptr;
+  if (!InferAsWritten() || !SetFeeds()) return nullptr;
   plan_->ops_.resize(base_.ops_.size());
   for (Instruction& step : plan_->instructions_) {
     const bool fits = step.kind == InstructionKind::kCompute
@@ -202,25 +266,26 @@ std::shared_ptr<const Plan> Resizing::Make() {
   if (!RecordsAgree()) return nullptr;
   PlanBuilder::LayOutMemory(plan_.get());
   plan_->commit_ = PlanCommit(*plan_);
-  plan_->notes_.push_back(
-      Format("these kernels were chosen for {}; only sizes are new",
-             plan_->chosen_for_));
   return plan_;
 }
 
-// Sets the shapes that the ops have as the program has them.
+// Sets the shapes that the ops have as the program has them, and the attributes
+// that follow from them.
 bool Resizing::InferAsWritten() {
   for (size_t i = 0; i < plan_->feeds_.size(); ++i) {
     dims_[rules_.feeds[i]] = plan_->feeds_[i].dims;
   }
   for (const SizeRules::Step& step : rules_.steps) {
+    OpDesc changed;
+    if (!step.operands.empty() && !SetOperands(step, &changed)) return false;
+    const OpDesc& desc = step.operands.empty() ? step.desc : changed;
     std::vector<DDim> inputs;
     inputs.reserve(step.inputs.size());
     for (const int value : step.inputs) {
       inputs.push_back(dims_[value]);
     }
-    const auto shapes = InferShapes(*step.schema, step.desc, std::move(inputs),
-                                    step.input_dtypes);
+    const auto shapes =
+        InferShapes(*step.schema, desc, std::move(inputs), step.input_dtypes);
     size_t flat = 0;
     for (const auto& of_argument : shapes) {
       for (const DDim& dims : of_argument) {
@@ -229,8 +294,45 @@ bool Resizing::InferAsWritten() {
         known = dims;
       }
     }
+    if (step.gives_operand) AddGiver(step, desc);
+    if (!step.operands.empty()) {
+      plan_->op_descs_.Set(step.id, std::move(changed));
+    }
   }
   return true;
+}
+
+// Sets `desc` to the op with attributes for the new sizes; returns false if
+// their values are not known.
+bool Resizing::SetOperands(const SizeRules::Step& step, OpDesc* desc) {
+  *desc = step.desc;
+  for (const KnownOperand& operand : step.operands) {
+    std::string reason;
+    const Tensor* value = known_.Find(operand.var, &reason);
+    if (value == nullptr) return false;
+    desc->attributes[operand.attr->name] =
+        OperandValue(desc->type, *operand.def, *operand.attr, *value);
+  }
+  return true;
+}
+
+void Resizing::AddGiver(const SizeRules::Step& step, const OpDesc& desc) {
+  PreparedOp& op = givers_.emplace_back();
+  op.desc = desc;
+  op.id = step.id;
+  op.schema = step.schema;
+  op.dtype = step.dtype;
+  op.input_dtypes = step.input_dtypes;
+  op.output_dtypes = step.output_dtypes;
+  for (const int value : step.inputs) {
+    op.inputs.push_back(dims_[value]);
+  }
+  for (const int value : step.outputs) {
+    op.outputs.push_back(dims_[value]);
+  }
+  for (const std::string& name : FlatOutputs(*op.schema, op.desc)) {
+    giver_of_[name] = &op;
+  }
 }
 
 // Returns false if the shape is not one that the program gives the variable.
@@ -344,7 +446,7 @@ bool Resizing::ResizeOp(Instruction* step) {
   const OpDesc& desc = plan_->op_descs()[op.op_index];
   const OpSchema& schema = Registry::Global().Schema(desc.type);
   if (!SetOutputs(op, desc, schema) || !AliasesFit(op)) return false;
-  const Decision& decision = (*base_.decisions_)[position];
+  const Decision& decision = base_.decisions()[position];
   const OpFacts facts = FactsOf(*plan_, op, decision.kernel->key.dtype);
   if (!MakeKernel(*decision.kernel, facts.QueryAt(op.place), &op)) return false;
   step->kernel = op.kernel.get();
@@ -358,7 +460,7 @@ bool Resizing::RecordsAgree() const {
   CandidateLister lister(Registry::Global(), plan_->place_,
                          plan_->num_threads_);
   for (size_t i = 0; i < plan_->ops_.size(); ++i) {
-    const KernelDef* kernel = (*base_.decisions_)[i].kernel;
+    const KernelDef* kernel = base_.decisions()[i].kernel;
     PreparedOp op;
     static_cast<OpFacts&>(op) =
         FactsOf(*plan_, plan_->ops_[i], kernel->key.dtype);
@@ -391,8 +493,11 @@ void PlanResizer::Allow(Plan* plan, std::unique_ptr<SizeRules> rules) {
       return;
     }
   }
-  for (const Decision& decision : *plan->decisions_) {
+  for (const Decision& decision : plan->decisions()) {
     if (decision.kernel->make == nullptr || !decision.answers.empty()) return;
+  }
+  for (const SizeRules::Step& step : rules->steps) {
+    if (!MayBeSet(*plan, *rules, step)) return;
   }
   plan->size_rules_ = std::move(rules);
 }
@@ -431,32 +536,47 @@ std::shared_ptr<const Plan> PlanResizer::Resize(const Plan& base,
   }
 }
 
-std::vector<Decision> PlanResizer::Decide(const Plan& plan,
-                                          const std::vector<Decision>& base,
-                                          const std::string& chosen_for) {
-  std::vector<Decision> decisions = base;
+// The remark about an attribute that follows from sizes, as a graph makes it.
+static std::string RemarkOn(const OpDesc& desc,
+                            int id,
+                            const KnownOperand& operand) {
+  return Format("op {} ({}): {}", id, desc.type,
+                OperandRemark(operand, desc.attributes.at(operand.attr->name)));
+}
+
+PlanChoice PlanResizer::Choose(const Plan& plan,
+                               const PlanChoice& base,
+                               const std::vector<FeedSpec>& base_feeds) {
+  PlanChoice choice = base;
+  const std::string sizes = FeedsText(base_feeds, plan.feed_specs());
+  for (const SizeRules::Step& step : plan.size_rules_of_base_->steps) {
+    for (const KnownOperand& operand : step.operands) {
+      std::replace(choice.notes.begin(), choice.notes.end(),
+                   RemarkOn(step.desc, step.id, operand),
+                   RemarkOn(plan.op_descs()[step.id], step.id, operand));
+    }
+  }
+  choice.notes.push_back(
+      Format("the kernels are those that were chosen for {}", sizes));
   CandidateLister lister(Registry::Global(), plan.place(), plan.num_threads());
-  for (size_t i = 0; i < decisions.size(); ++i) {
-    Decision& decision = decisions[i];
+  for (size_t i = 0; i < choice.decisions.size(); ++i) {
+    Decision& decision = choice.decisions[i];
     PreparedOp op;
     static_cast<OpFacts&>(op) =
         FactsOf(plan, plan.ops()[i], decision.kernel->key.dtype);
-    KeepKernel(&lister, decision.kernel, &op);
+    const double behind = KeepKernel(&lister, decision.kernel, &op);
     decision.list = op.list;
-    const bool best =
-        op.second < 0 ||
-        op.choice().seconds <= op.list->candidates[op.second].seconds;
-    if (best && op.choice().refusal.empty()) {
+    if (behind <= 1 && op.choice().refusal.empty()) {
       GiveReason(&op);
       if (op.why.subject.empty()) op.why.subject = decision.why.subject;
       decision.why = op.why;
       decision.reason = op.reason;
     } else {
-      decision.why = {Reason::kChosenForSize, chosen_for};
-      decision.reason = Format("chosen for {}", chosen_for);
+      decision.why = {Reason::kChosenForSize, sizes};
+      decision.reason = Format("chosen for {}", sizes);
     }
   }
-  return decisions;
+  return choice;
 }
 
 }  // namespace sluice

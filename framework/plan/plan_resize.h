@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan.h"
 
 namespace sluice {
@@ -17,11 +18,18 @@ class Graph;
 // passes relied on a size gives other shapes than these.
 struct SizeRules {
   struct Step {
+    int id = -1;  // of the op
     const OpSchema* schema = nullptr;
     OpDesc desc;
-    std::vector<int> inputs;  // values, as the outputs
+    DType dtype = DType::kFloat32;  // the kernel's
     std::vector<DType> input_dtypes;
+    std::vector<DType> output_dtypes;
+    std::vector<int> inputs;  // values, as the outputs
     std::vector<int> outputs;
+    // Attributes that follow from sizes, and whether such an attribute follows
+    // from what this op gives.
+    std::vector<KnownOperand> operands;
+    bool gives_operand = false;
   };
   std::vector<Step> steps;
   std::vector<DDim> dims;    // by value
@@ -35,16 +43,18 @@ struct SizeRules {
 
  private:
   int Define(const std::string& var, const DDim& of_dims);
+  void AddStep(const PreparedOp& op);
+  void FindGivers();
 };
 
 // Makes plans for other sizes of the same feeds. The ops after passes, their
 // kernels, their order and the lifetimes of values are those of the first plan;
-// shapes, memory and what kernels prepare are new. That takes a tenth of a
-// preparation.
+// shapes, attributes that follow from them, memory, and what kernels prepare
+// are new.
 class PlanResizer {
  public:
-  // Lets other plans be made of a finished plan, if nothing but shapes depends
-  // on the sizes of its feeds: ops on the CPU without hints, blocks or hooks.
+  // Lets other plans be made of a finished plan, if nothing else depends on the
+  // sizes of its feeds: ops on the CPU without hints, blocks or hooks.
   static void Allow(Plan* plan, std::unique_ptr<SizeRules> rules);
 
   // Whether a plan for feeds of `from` may serve for `to`: the same feeds, with
@@ -60,10 +70,10 @@ class PlanResizer {
   static std::shared_ptr<const Plan> Resize(const Plan& base,
                                             std::vector<FeedSpec> feeds);
 
-  // The decisions of a plan for other sizes, made from those of its base.
-  static std::vector<Decision> Decide(const Plan& plan,
-                                      const std::vector<Decision>& base,
-                                      const std::string& chosen_for);
+  // The choice of a plan that was made of one for other feeds, with its choice.
+  static PlanChoice Choose(const Plan& plan,
+                           const PlanChoice& base,
+                           const std::vector<FeedSpec>& base_feeds);
 };
 
 }  // namespace sluice

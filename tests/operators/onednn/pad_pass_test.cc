@@ -42,7 +42,8 @@ class PadPassTest : public testing::PassTest {
 
   const Ints& PaddingsOf(const Fetches& fetches) {
     plan_ = executor_.Prepare(program_, feeds_, fetches);
-    for (const auto& op : plan_->op_descs()) {
+    for (size_t i = 0; i < plan_->op_descs().size(); ++i) {
+      const auto& op = plan_->op_descs()[i];
       if (op.type == "conv2d" || op.type == "fused_conv2d") {
         return std::get<Ints>(op.attributes.at("paddings"));
       }
