@@ -12,7 +12,7 @@
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/plan_calls.h"
-#include "sluice/framework/plan/two_labels.h"
+#include "sluice/framework/algorithms/two_labels.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/laboratory/prediction.h"

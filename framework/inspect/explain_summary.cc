@@ -140,6 +140,10 @@ std::string MemoryText(const Plan& plan) {
                        : Format(" at {}", arenas[i].first));
   }
   if (arenas.empty()) text += "0 B";
+  if (plan.PoolBytes() > plan.SharedBytes() && plan.SharedBytes() > 0) {
+    text += Format(" of {} that plans share",
+                   ShortBytes(static_cast<double>(plan.PoolBytes())));
+  }
   std::map<std::string, size_t> kept;
   for (const Slot& slot : plan.slots()) {
     if (slot.kind == SlotKind::kPersistable || slot.kind == SlotKind::kShadow) {

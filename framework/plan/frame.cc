@@ -81,7 +81,8 @@ class NoThreadCancel {
 
 RunObserver::~RunObserver() = default;
 
-Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
+Frame::Frame(const Plan& plan, ArenaPool::Block* block)
+    : plan_(plan), block_(block), tensors_(plan.slots_.size()) {
   BindSlots();
   for (const QueueSpec& queue : plan.queues_) {
     devices_.push_back(
@@ -104,12 +105,9 @@ void Frame::BindSlots() {
   std::map<const Slot*, std::shared_ptr<Placeholder>> values;
   if (!isolate) {
     for (const auto& [place, bytes] : plan_.arenas_) {
-      try {
-        arenas[place] = std::make_shared<Placeholder>(place, bytes);
-      } catch (Error& error) {
-        error.AddContext("for all values that ops hand to each other");
-        throw;
-      }
+      const bool shared = block_ != nullptr && place == PlaceKey(CPUPlace());
+      arenas[place] =
+          shared ? block_->memory : ArenaPool::MemoryFor(place, bytes);
     }
   }
   for (size_t i = 0; i < plan_.slots_.size(); ++i) {

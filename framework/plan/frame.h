@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/framework/op/row_log.h"
+#include "sluice/framework/plan/arena_pool.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/device_context.h"
 
@@ -19,10 +20,12 @@ class RunObserver;
 // the next run.
 class Frame {
  public:
-  // Raises ResourceExhausted when an arena does not fit.
-  explicit Frame(const Plan& plan);
+  // `block` has SharedBytes() of the plan; null if that is 0. Raises
+  // ResourceExhausted when an arena does not fit.
+  Frame(const Plan& plan, ArenaPool::Block* block);
   ~Frame();
 
+  ArenaPool::Block* block() const { return block_; }
   // Binds feeds, persistables and fresh storage for fetches and shadows.
   void Begin(const Feeds& feeds, Scope* scope);
   // For a block, whose plan runs inside of a kernel of another plan (BlockRun):
@@ -74,6 +77,7 @@ class Frame {
                               bool synchronised);
 
   const Plan& plan_;
+  ArenaPool::Block* block_;
   std::vector<std::unique_ptr<DeviceContext>> devices_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;

@@ -15,7 +15,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
-#include "sluice/framework/plan/op_order.h"
+#include "sluice/framework/algorithms/op_order.h"
 #include "sluice/framework/plan/plan.h"
 
 namespace sluice {

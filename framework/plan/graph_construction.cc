@@ -265,6 +265,16 @@ bool Graph::AddBlock(const OpDesc& desc,
   return added;
 }
 
+template <typename Names, typename Arguments>
+static void Rename(const Names& names, Arguments* arguments) {
+  for (auto& [argument, vars] : *arguments) {
+    for (std::string& var : vars) {
+      const auto renamed = names.find(var);
+      if (renamed != names.end()) var = renamed->second;
+    }
+  }
+}
+
 bool Graph::TryBlock(const OpDesc& desc,
                      Names names,
                      KnownValues* known,
@@ -293,16 +303,8 @@ bool Graph::TryBlock(const OpDesc& desc,
   std::vector<int> not_needed;
   for (const int at : NeededOpsOf(block, std::move(needed), {}, &not_needed)) {
     OpDesc op = block.ops[at];
-    const auto rename = [&](auto* arguments) {
-      for (auto& [argument, vars] : *arguments) {
-        for (std::string& var : vars) {
-          const auto renamed = names.find(var);
-          if (renamed != names.end()) var = renamed->second;
-        }
-      }
-    };
-    rename(&op.inputs);
-    rename(&op.outputs);
+    Rename(names, &op.inputs);
+    Rename(names, &op.outputs);
     const std::string reason = WhyLater(op, known);
     if (reason == kRunsBlocks &&
         Registry::Global().Schema(op.type).role() == OpRole::kIf) {

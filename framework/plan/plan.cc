@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "sluice/framework/plan/arena_pool.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/plan_resize.h"
@@ -30,7 +31,9 @@ static uint64_t NextUid() {
 }
 
 Plan::Plan() : uid_(NextUid()) {}
-Plan::~Plan() = default;
+Plan::~Plan() {
+  if (pool_ != nullptr) pool_->Forget(*this);
+}
 
 bool FeedSpec::HasValue(const Tensor& tensor) const {
   return value.bytes() == 0 ||
@@ -122,19 +125,32 @@ void Plan::RequireAlone(std::string_view what) const {
   }
 }
 
+size_t Plan::SharedBytes() const {
+  size_t bytes = 0;
+  for (const auto& [place, arena] : arenas_) {
+    if (place == PlaceKey(CPUPlace()) && !options_.isolate) bytes += arena;
+  }
+  return bytes;
+}
+
+size_t Plan::PoolBytes() const {
+  return pool_->bytes();
+}
+
 size_t Plan::KeptBytes() const {
   constexpr size_t kOpBytes = 4096;  // a kernel, a decision with its candidates
   size_t bytes = sizeof(Plan) + slots_.size() * sizeof(Slot) +
                  instructions_.size() * sizeof(Instruction) +
                  ops_.size() * kOpBytes;
-  const std::lock_guard lock(frames_mutex_);
-  const size_t frames = std::max<size_t>(free_frames_.capacity(), 1);
+  size_t of_frame = 0;
   for (const auto& [place, arena] : arenas_) {
-    bytes += arena * frames;
+    of_frame += arena;
   }
+  of_frame -= SharedBytes();
   for (const int slot : shadow_slots_) {
-    if (slots_[slot].bytes <= kKeptShadow) bytes += slots_[slot].bytes * frames;
+    if (slots_[slot].bytes <= kKeptShadow) of_frame += slots_[slot].bytes;
   }
+  bytes += of_frame * std::max<size_t>(pool_->FramesOf(*this), 1);
   for (const auto& [op, plans] : blocks_) {
     for (const BlockPlan& block : plans->blocks) {
       if (block.plan != nullptr) bytes += block.plan->KeptBytes();
@@ -153,22 +169,11 @@ const PlanChoice& Plan::Choice() const {
 }
 
 std::unique_ptr<Frame> Plan::AcquireFrame() const {
-  {
-    const std::lock_guard lock(frames_mutex_);
-    if (!free_frames_.empty()) {
-      auto frame = std::move(free_frames_.back());
-      free_frames_.pop_back();
-      return frame;
-    }
-    // Reserves space so that ReleaseFrame cannot fail.
-    free_frames_.reserve(free_frames_.capacity() + 1);
-  }
-  return std::make_unique<Frame>(*this);
+  return pool_->Take(*this);
 }
 
 void Plan::ReleaseFrame(std::unique_ptr<Frame> frame) const {
-  const std::lock_guard lock(frames_mutex_);
-  free_frames_.push_back(std::move(frame));
+  pool_->GiveBack(*this, std::move(frame));
 }
 
 std::vector<Tensor> Plan::Run(const Feeds& feeds, Scope* scope) const {

@@ -19,6 +19,7 @@
 
 namespace sluice {
 
+class ArenaPool;
 class Frame;
 class PlanHooks;
 struct BlockPlans;
@@ -164,6 +165,10 @@ struct PlanOptions {
   // Results are the same.
   int queues = 1;
   static constexpr int kMaxQueues = 16;
+  // The most bytes that the plans of an executor keep between runs, with the
+  // memory that they share; those used last are kept. A plan whose values need
+  // more is refused. 0: 512 MiB for all but the last 16 plans; none is refused.
+  size_t plan_memory = 0;
   // For tests: omits the n-th wait. -1: none.
   int drop_wait_for_testing = -1;
 };
@@ -283,8 +288,13 @@ class SLUICE_API Plan {
   const std::vector<std::pair<PlaceKey, size_t>>& arenas() const {
     return arenas_;
   }
-  // Approximate bytes kept between runs: the arenas of its frames (at least
-  // one) and its own tables. Memory of kernels is not included.
+  // The bytes on the host that it shares with other plans of its executor, and
+  // those that they keep for that.
+  size_t SharedBytes() const;
+  size_t PoolBytes() const;
+  // Approximate bytes that it keeps for itself between runs: its tables, and
+  // for each of its frames (at least one) arenas of devices and small shadows.
+  // Memory of kernels is not included.
   size_t KeptBytes() const;
   // The hooks in its runs, each with the name of its RunHooks.
   using Hooks =
@@ -301,6 +311,7 @@ class SLUICE_API Plan {
   uint64_t uid() const { return uid_; }
 
  private:
+  friend class ArenaPool;
   friend class PlanBuilder;
   friend class PlanResizer;
   friend class Resizing;
@@ -354,8 +365,10 @@ class SLUICE_API Plan {
   std::shared_ptr<const SizeRules> size_rules_of_base_;
   std::shared_ptr<const SizeRules> size_rules_;
 
-  mutable std::mutex frames_mutex_;
-  mutable std::vector<std::unique_ptr<Frame>> free_frames_;
+  std::shared_ptr<ArenaPool> pool_;
+  // Those that no run uses, and the number of all. The pool guards both.
+  mutable std::vector<std::unique_ptr<Frame>> idle_frames_;
+  mutable size_t frames_ = 0;
   const uint64_t uid_;
 };
 

@@ -19,7 +19,8 @@ PlanBuilder::PlanBuilder(const Program& program,
                          std::vector<FeedSpec> feeds,
                          std::vector<std::string> fetches,
                          PlaceKey place,
-                         PlanOptions options)
+                         PlanOptions options,
+                         std::shared_ptr<ArenaPool> pool)
     : program_(program),
       registry_(Registry::Global()),
       plan_(new Plan()),
@@ -27,6 +28,8 @@ PlanBuilder::PlanBuilder(const Program& program,
   plan_->place_ = place;
   plan_->num_threads_ = NumThreads();
   plan_->options_ = options;
+  plan_->pool_ =
+      pool == nullptr ? std::make_shared<ArenaPool>() : std::move(pool);
   plan_->feeds_ = std::move(feeds);
   plan_->fetch_names_ = std::move(fetches);
 }
@@ -123,7 +126,7 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
                                     std::vector<FeedSpec> feeds,
                                     std::vector<std::string> fetches) {
     return PlanBuilder(block, std::move(feeds), std::move(fetches),
-                       plan_->place_, plan_->options_)
+                       plan_->place_, plan_->options_, plan_->pool_)
         .Build();
   };
   for (;;) {

@@ -26,7 +26,8 @@ class PlanBuilder {
               std::vector<FeedSpec> feeds,
               std::vector<std::string> fetches,
               PlaceKey place,
-              PlanOptions options);
+              PlanOptions options,
+              std::shared_ptr<ArenaPool> pool = nullptr);
 
   // Raises what shape functions and the resolver raise, with the op's index and
   // line, NotFound for unknown feeds and fetches, and InvalidArgument for a

@@ -234,6 +234,7 @@ Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
   plan.num_threads_ = base.num_threads_;
   plan.random_ = base.random_;
   plan.options_ = base.options_;
+  plan.pool_ = base.pool_;
   plan.feeds_ = std::move(feeds);
   plan.fetch_names_ = base.fetch_names_;
   plan.result_names_ = base.result_names_;

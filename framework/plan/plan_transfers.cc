@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sluice/framework/plan/memory_planner.h"
+#include "sluice/framework/algorithms/memory_planner.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -329,6 +329,15 @@ void PlanBuilder::LayOutMemory(Plan* plan) {
       plan->slots_[slots[i]].offset = requests[i].offset;
     }
   }
+  const size_t most = plan->options_.plan_memory;
+  const size_t shared = plan->SharedBytes();
+  SLUICE_ENFORCE(most == 0 || shared <= most, ErrorCode::kResourceExhausted,
+                 "plan.memory_limit",
+                 "the values that ops hand to each other take {}, and the "
+                 "executor's plan_memory is {}; allow it more, or run smaller "
+                 "batches",
+                 ShortBytes(static_cast<double>(shared)),
+                 ShortBytes(static_cast<double>(most)));
 }
 
 }  // namespace sluice

@@ -11,6 +11,7 @@
 #include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/plan/arena_pool.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/feed_check.h"
 #include "sluice/framework/plan/known_values.h"
@@ -163,6 +164,17 @@ struct Executor::Cache {
   std::unordered_multimap<size_t, Entries::iterator> by_bucket;
   // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
+  // What plans share, and how much is kept.
+  std::shared_ptr<ArenaPool> pool;
+  size_t most_bytes = kMaxBytes;
+  size_t always_kept = kKeptPlans;
+
+  explicit Cache(size_t plan_memory)
+      : pool(std::make_shared<ArenaPool>(plan_memory)) {
+    if (plan_memory == 0) return;
+    most_bytes = plan_memory;
+    always_kept = 1;
+  }
 
   void Add(CacheEntry entry) {
     entries.push_front(std::move(entry));
@@ -170,12 +182,12 @@ struct Executor::Cache {
     if (entries.front().plan->resizable()) {
       by_bucket.emplace(entries.front().bucket, entries.begin());
     }
-    size_t bytes = 0;
+    size_t bytes = pool->bytes();
     size_t kept = 0;
     for (auto each = entries.begin(); each != entries.end(); ++each, ++kept) {
       bytes += each->plan->KeptBytes();
-      if (kept < kKeptPlans) continue;
-      if (kept < kMaxPlans && bytes <= kMaxBytes) continue;
+      if (kept < always_kept) continue;
+      if (kept < kMaxPlans && bytes <= most_bytes) continue;
       while (entries.size() > kept) {
         Remove(std::prev(entries.end()));
       }
@@ -200,7 +212,9 @@ struct Executor::Cache {
 };
 
 Executor::Executor(PlaceKey place, PlanOptions options) try
-    : place_(place), options_(options), cache_(std::make_unique<Cache>()) {
+    : place_(place),
+      options_(options),
+      cache_(std::make_unique<Cache>(options.plan_memory)) {
   SLUICE_ENFORCE(
       options.queues >= 1 && options.queues <= PlanOptions::kMaxQueues,
       ErrorCode::kInvalidArgument, "executor.queues",
@@ -297,7 +311,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
       names.push_back(fetch.name());
     }
     plan = PlanBuilder(program, std::move(specs), std::move(names), place_,
-                       options_)
+                       options_, cache_->pool)
                .Build();
   }
   CacheEntry entry{program.uid(),

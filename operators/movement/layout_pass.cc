@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "sluice/framework/plan/graph.h"
-#include "sluice/framework/plan/two_labels.h"
+#include "sluice/framework/algorithms/two_labels.h"
 #include "sluice/operators/registration.h"
 
 // Decides for the whole graph which images have their channels last. Each op
 // that supports both formats has a predicted time in each, and an image costs a
 // transpose if the op that writes it and an op that reads it differ. The
-// cheapest choice is made (framework/plan/two_labels.h).
+// cheapest choice is made (framework/algorithms/two_labels.h).
 namespace sluice {
 namespace {
 

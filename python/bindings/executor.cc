@@ -164,12 +164,15 @@ void BindExecutors(nb::module_& m) {
   nb::class_<Executor>(m, "Executor")
       .def(
           "__init__",
-          [](Executor* self, nb::handle place, bool passes, int queues) {
+          [](Executor* self, nb::handle place, bool passes, int queues,
+             size_t plan_memory) {
             new (self) Executor(place.is_none() ? PlaceKey() : ToPlace(place),
-                                {.passes = passes, .queues = queues});
+                                {.passes = passes,
+                                 .queues = queues,
+                                 .plan_memory = plan_memory});
           },
           "place"_a = nb::none(), nb::kw_only(), "passes"_a = true,
-          "queues"_a = 1)
+          "queues"_a = 1, "plan_memory"_a = 0)
       .def("_run", &Run)
       .def("_run_debugging", &RunDebugging)
       .def("_run_keeping_all", &RunKeepingAll)

@@ -122,13 +122,18 @@ class Executor(_core.Executor):
         queues: number of queues of one device for its kernels, 1 to 16. With
             more than one, independent branches run concurrently, on CUDA in
             streams; results are the same.
+        plan_memory: the most bytes that its plans keep between runs, with the
+            memory that they share; those used last are kept. A plan whose
+            values need more is refused. By default none is, and plans beyond
+            the last 16 are kept up to 512 MiB.
         check_nan_every: if not 0, the first :meth:`run` of a program and every
             so many after it are done as :meth:`run_checked` does, so that
             training that has become NaN stops and names the op.
 
     Raises:
         NotFoundError: there is no such device.
-        InvalidArgumentError: ``check_nan_every`` is negative.
+        InvalidArgumentError: ``check_nan_every`` is negative, or
+            ``plan_memory`` is not positive.
     """
 
     if TYPE_CHECKING:  # sluice.show adds it
@@ -140,9 +145,11 @@ class Executor(_core.Executor):
         *,
         passes: bool = True,
         queues: int = 1,
+        plan_memory: int | None = None,
         check_nan_every: int = 0,
     ) -> None:
-        super().__init__(place, passes=passes, queues=queues)
+        most = 0 if plan_memory is None else positive("Executor: plan_memory", plan_memory)
+        super().__init__(place, passes=passes, queues=queues, plan_memory=most)
         self._place, self._passes = place, passes
         self._check_every = check_nan_every and positive(
             "Executor: check_nan_every", check_nan_every

@@ -69,9 +69,8 @@ def test_shapes_that_follow_from_sizes():
     shape = sl.layers.shape(x)
     rows = sl.layers.slice(shape, axes=[0], starts=[0], ends=[1])
     steps = sl.layers.slice(shape, axes=[0], starts=[1], ends=[2])
-    heads = sl.layers.concat([rows, steps, sl.layers.fill_constant([2], "int64", 4)])
-    heads.stop_gradient = True
-    h = sl.layers.reshape(sl.layers.relu(x), shape=heads) if False else sl.layers.reshape(x, [0, 0, 2, 4])
+    heads = sl.layers.concat([rows, steps, sl.layers.assign(np.array([2, 4]))])
+    h = sl.layers.reshape(sl.layers.relu(x), heads)
     y = sl.layers.transpose(h, [0, 2, 1, 3])
     z = sl.layers.expand_as(sl.layers.reduce_mean(y, [2], keep_dim=True), y) + y
     check(lambda n: {"x": numbers(3, n, 8)}, [z], SIZES[:-1])
@@ -112,3 +111,17 @@ def test_hints_and_kernels_that_are_new_decide_again():
         assert NOTE not in explained(34)
         assert "hint requires variant=plain" in explained(35)
     assert NOTE in explained(36)
+
+
+def test_plans_share_memory_up_to_a_limit():
+    x = sl.data("x", [None, 64])
+    y = sl.layers.softmax(sl.layers.fc(sl.layers.fc(x, 64), 64))
+    exe = sl.Executor(plan_memory=100_000)
+    exe.run(sl.default_startup_program())
+    for size in (100, 300, 100):
+        exe.run(feed={"x": numbers(size, 64)}, fetch_list=[y])
+    assert " that plans share" in str(exe.explain())
+    with pytest.raises(sl.ResourceExhaustedError, match="plan_memory"):
+        exe.run(feed={"x": numbers(1000, 64)}, fetch_list=[y])
+    with pytest.raises(sl.InvalidArgumentError, match="plan_memory"):
+        sl.Executor(plan_memory=0)

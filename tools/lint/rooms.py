@@ -55,6 +55,7 @@ FLOORS = {
         "framework/hints",
         "framework/program",
         "framework/checkpoint",
+        "framework/algorithms",
         "framework/choice",
         "framework/plan",
         "framework/inspect",

@@ -1,6 +1,7 @@
 #include "sluice/framework/run/executor.h"
 
 #include <cstdlib>
+#include <thread>
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
@@ -72,27 +73,78 @@ TEST_F(ExecutorTest, ForgetsThePlanUsedLongestAgo) {
   EXPECT_NE(Prepare(2), second);
 }
 
-// Plans with arenas of about 40 MB: 13 of them fit into 512 MiB.
-TEST_F(ExecutorTest, LargePlansAreFewer) {
-  Append(&program_, "test_divide", {{"X", {out_}}});
-  const std::string end = Append(&program_, "test_divide",
-                                 {{"X", {program_.Output("Out").name()}}});
-  float nothing = 0;
-  const auto prepare = [&](int64_t size) {
-    const Tensor x =
-        Tensor::Borrow(CPUPlace(), DType::kFloat32, {size}, &nothing);
-    return executor_.Prepare(program_, {{"x", x}}, {end});
-  };
-  const auto first = prepare(10000000);
-  EXPECT_GE(first->KeptBytes(), 40000000u);
-  for (int64_t more = 1; more < 40; ++more)
-    prepare(10000000 + more);
-  EXPECT_EQ(executor_.cached_plans(), 16u);
-  EXPECT_NE(prepare(10000000), first);
-  // Smaller plans that are used later replace them.
-  for (int64_t size = 1; size <= 40; ++size)
-    prepare(size);
-  EXPECT_GT(executor_.cached_plans(), 40u);
+// A program with a value that an op hands to another one.
+class PlanMemoryTest : public ExecutorTest {
+ protected:
+  PlanMemoryTest() {
+    end_ = Append(&program_, "test_add", {{"X", {out_}}, {"Y", {out_}}});
+  }
+  void Run(Executor* executor, int64_t size) {
+    const auto results = executor->Run(program_, {{"x", Iota({size})}}, {end_});
+    const auto values = results[0].ToVector<float>();
+    ASSERT_EQ(values.size(), static_cast<size_t>(size));
+    EXPECT_EQ(values.back(), 4 * Iota({size}).ToVector<float>().back());
+  }
+  size_t PoolBytes() { return executor_.LastPlan(program_)->PoolBytes(); }
+
+  std::string end_;
+};
+
+TEST_F(PlanMemoryTest, IsSharedByThePlansOfAnExecutor) {
+  Run(&executor_, 1000);
+  EXPECT_EQ(PoolBytes(), executor_.LastPlan(program_)->SharedBytes());
+  Run(&executor_, 4000);
+  const size_t bytes = PoolBytes();
+  EXPECT_GE(bytes, 16000u);
+  EXPECT_LE(bytes, 18100u);  // an eighth to spare
+  for (int i = 0; i < 3; ++i) {
+    for (const int64_t size : {1, 500, 1000, 4000, 4100, 0}) {
+      Run(&executor_, size);
+    }
+  }
+  EXPECT_EQ(PoolBytes(), bytes);
+  Run(&executor_, 50000);
+  for (const int64_t size : {1, 500, 1000, 4000, 4100, 0})
+    Run(&executor_, size);
+  EXPECT_LE(PoolBytes(), 226000u);
+}
+
+TEST_F(PlanMemoryTest, OfRunsAtOnceIsApart) {
+  std::vector<std::thread> threads;
+  for (int64_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([this, thread] {
+      for (int64_t i = 0; i < 200; ++i) {
+        Run(&executor_, 1 + (i * 7 + thread * 131) % 900);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_LE(PoolBytes(), 4u * 4100);
+}
+
+TEST_F(PlanMemoryTest, OfAPlanOutlivesTheExecutor) {
+  auto executor = std::make_unique<Executor>();
+  const Feeds feeds = {{"x", Iota({8})}};
+  const auto plan = executor->Prepare(program_, feeds, {end_});
+  Run(executor.get(), 100);
+  executor.reset();
+  EXPECT_EQ(plan->Run(feeds, nullptr)[0].ToVector<float>().back(),
+            4 * Iota({8}).ToVector<float>().back());
+}
+
+TEST_F(PlanMemoryTest, HasALimit) {
+  Executor executor(PlaceKey(), {.plan_memory = 10000});
+  Run(&executor, 2000);
+  ExpectError(ErrorCode::kResourceExhausted, "plan.memory_limit",
+              {"take", "plan_memory is", "smaller batches"},
+              [&] { Run(&executor, 2561); });
+  // Tables of plans count, too, but the last one is kept.
+  for (int64_t size = 1; size <= 10; ++size)
+    Run(&executor, size);
+  EXPECT_LT(executor.cached_plans(), 4u);
+  EXPECT_GE(executor.cached_plans(), 1u);
+  Run(&executor, 2000);
 }
 
 TEST_F(ExecutorTest, TheOrderOfFeedsDoesNotMatter) {

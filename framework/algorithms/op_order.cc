@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/op_order.h"
+#include "sluice/framework/algorithms/op_order.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/memory_planner.h"
+#include "sluice/framework/algorithms/memory_planner.h"
 
 #include <algorithm>
 #include <random>

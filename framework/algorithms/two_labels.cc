@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/two_labels.h"
+#include "sluice/framework/algorithms/two_labels.h"
 
 #include <algorithm>
 #include <cmath>
