@@ -18,14 +18,15 @@ def set_threads(count):
     """Nothing: each model has its own number."""
 
 
-def session_of(path, threads):
-    """A session that prints no warnings."""
+def session_of(model, threads):
+    """A session of a file, or of a model's bytes, that prints no warnings."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
+        model if isinstance(model, bytes) else str(model), options,
+        providers=["CPUExecutionProvider"]
     )
 
 
