@@ -148,8 +148,11 @@ class Executor(_core.Executor):
         plan_memory: int | None = None,
         check_nan_every: int = 0,
     ) -> None:
-        most = 0 if plan_memory is None else positive("Executor: plan_memory", plan_memory)
-        super().__init__(place, passes=passes, queues=queues, plan_memory=most)
+        if plan_memory is not None:
+            positive("Executor: plan_memory", plan_memory)
+        super().__init__(
+            place, passes=passes, queues=queues, plan_memory=plan_memory or 0
+        )
         self._place, self._passes = place, passes
         self._check_every = check_nan_every and positive(
             "Executor: check_nan_every", check_nan_every
