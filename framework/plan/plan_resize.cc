@@ -18,71 +18,6 @@
 
 namespace sluice {
 
-SizeRules::SizeRules(const Graph& graph, const std::vector<FeedSpec>& given) {
-  std::unordered_map<std::string, int> writes;
-  for (const FeedSpec& feed : given) {
-    feeds.push_back(Define(feed.name, feed.dims));
-    ++writes[feed.name];
-  }
-  for (const int id : graph.written_order()) {
-    AddStep(graph.op(id));
-    const auto operands = graph.sized_operands().find(id);
-    if (operands != graph.sized_operands().end()) {
-      steps.back().operands = operands->second;
-    }
-  }
-  // A variable that is written twice has two shapes.
-  for (const Step& step : steps) {
-    for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
-      if (++writes[name] > 1) values[name] = -1;
-    }
-  }
-  if (!graph.sized_operands().empty()) FindGivers();
-}
-
-void SizeRules::AddStep(const PreparedOp& op) {
-  Step& step = steps.emplace_back();
-  step.id = op.id;
-  step.schema = op.schema;
-  step.desc = op.desc;
-  step.dtype = op.dtype;
-  step.input_dtypes = op.input_dtypes;
-  step.output_dtypes = op.output_dtypes;
-  std::vector<std::string> names = FlatInputs(*op.schema, op.desc);
-  for (size_t i = 0; i < names.size(); ++i) {
-    const auto found = values.find(names[i]);
-    step.inputs.push_back(found == values.end() ? Define(names[i], op.inputs[i])
-                                                : found->second);
-  }
-  names = FlatOutputs(*op.schema, op.desc);
-  for (size_t i = 0; i < names.size(); ++i) {
-    step.outputs.push_back(Define(names[i], op.outputs[i]));
-  }
-}
-
-// Finds the ops whose values set attributes.
-void SizeRules::FindGivers() {
-  std::unordered_map<std::string, bool> wanted;
-  for (size_t i = steps.size(); i-- > 0;) {
-    Step& step = steps[i];
-    for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
-      step.gives_operand |= wanted.count(name) > 0;
-    }
-    for (const KnownOperand& operand : step.operands) {
-      wanted[operand.var] = true;
-    }
-    if (!step.gives_operand) continue;
-    for (const std::string& name : FlatInputs(*step.schema, step.desc)) {
-      wanted[name] = true;
-    }
-  }
-}
-
-int SizeRules::Define(const std::string& var, const DDim& of_dims) {
-  dims.push_back(of_dims);
-  return values[var] = static_cast<int>(dims.size()) - 1;
-}
-
 namespace {
 
 // Sizes of one bucket have equal numbers.
@@ -154,32 +89,6 @@ double KeepKernel(CandidateLister* lister,
   op->second = std::exchange(op->chosen, index);
   const double best = candidates[op->second].seconds;
   return best > 0 ? candidates[index].seconds / best : 1;
-}
-
-// Whether new values of the op's operands reach the plan: it has the op as the
-// program does, or does not run it.
-bool MayBeSet(const Plan& plan,
-              const SizeRules& rules,
-              const SizeRules::Step& step) {
-  if (step.operands.empty() && !step.gives_operand) return true;
-  // Values that set attributes are found by the names of variables.
-  for (const std::string& name : FlatOutputs(*step.schema, step.desc)) {
-    if (step.gives_operand && rules.values.at(name) < 0) return false;
-  }
-  const auto& idle = plan.idle_ops();
-  if (step.operands.empty() ||
-      std::find(idle.begin(), idle.end(), step.id) != idle.end()) {
-    return true;
-  }
-  const OpDesc& desc = plan.op_descs()[step.id];
-  return std::any_of(plan.decisions().begin(), plan.decisions().end(),
-                     [&](const Decision& decision) {
-                       return decision.op_index == step.id &&
-                              decision.pass.empty() &&
-                              desc.attributes == step.desc.attributes &&
-                              desc.inputs == step.desc.inputs &&
-                              desc.outputs == step.desc.outputs;
-                     });
 }
 
 }  // namespace
@@ -445,8 +354,14 @@ bool Resizing::ResizeOp(Instruction* step) {
     if (!SetDims(input, dims_[rules_.of_slot[input]])) return false;
   }
   const OpDesc& desc = plan_->op_descs()[op.op_index];
-  const OpSchema& schema = Registry::Global().Schema(desc.type);
-  if (!SetOutputs(op, desc, schema) || !AliasesFit(op)) return false;
+  if (rules_.as_written[position]) {
+    for (const int output : op.outputs) {
+      if (!SetDims(output, dims_[rules_.of_slot[output]])) return false;
+    }
+  } else if (!SetOutputs(op, desc, Registry::Global().Schema(desc.type))) {
+    return false;
+  }
+  if (!AliasesFit(op)) return false;
   const Decision& decision = base_.decisions()[position];
   const OpFacts facts = FactsOf(*plan_, op, decision.kernel->key.dtype);
   if (!MakeKernel(*decision.kernel, facts.QueryAt(op.place), &op)) return false;
@@ -477,17 +392,6 @@ void PlanResizer::Allow(Plan* plan, std::unique_ptr<SizeRules> rules) {
       !plan->blocks_.empty() || !plan->hooks_.empty()) {
     return;
   }
-  for (const Slot& slot : plan->slots_) {
-    if (slot.alias_offset > 0) return;
-    const auto found = rules->values.find(slot.var);
-    const int value =
-        slot.var.empty() || found == rules->values.end() ? -1 : found->second;
-    if (slot.kind == SlotKind::kShape &&
-        (value < 0 || rules->dims[value] != slot.dims)) {
-      return;
-    }
-    rules->of_slot.push_back(value);
-  }
   for (const Instruction& step : plan->instructions_) {
     if (step.kind != InstructionKind::kCompute &&
         step.kind != InstructionKind::kCopyOnHost) {
@@ -497,9 +401,7 @@ void PlanResizer::Allow(Plan* plan, std::unique_ptr<SizeRules> rules) {
   for (const Decision& decision : plan->decisions()) {
     if (decision.kernel->make == nullptr || !decision.answers.empty()) return;
   }
-  for (const SizeRules::Step& step : rules->steps) {
-    if (!MayBeSet(*plan, *rules, step)) return;
-  }
+  if (!rules->Follow(*plan)) return;
   plan->size_rules_ = std::move(rules);
 }
 
