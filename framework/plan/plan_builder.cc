@@ -6,6 +6,7 @@
 
 #include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/op/op_check.h"
+#include "sluice/framework/plan/arena_pool.h"
 #include "sluice/framework/plan/passes.h"
 #include "sluice/framework/plan/plan_resize.h"
 #include "sluice/framework/plan/run_hooks.h"

@@ -5,6 +5,7 @@
 
 #include "sluice/framework/algorithms/memory_planner.h"
 #include "sluice/framework/plan/plan_builder.h"
+#include "sluice/memory/allocator.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 

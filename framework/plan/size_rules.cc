@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/framework/choice/prepared_op.h"
+#include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/graph.h"
 
 namespace sluice {
