@@ -17,7 +17,7 @@ namespace sluice {
 namespace {
 
 constexpr uint64_t kFormatVersion = 1;
-constexpr size_t kAlignment = 64;
+constexpr size_t kHeaderAlignment = 64;
 constexpr std::string_view kReserved = "__metadata__";
 
 // Scans JSON in the form of CheckpointHeader::Write, front to back: no spaces
@@ -249,7 +249,7 @@ std::string CheckpointHeader::Write() const {
   }
   text += '}';
   const size_t end = sizeof(uint64_t) + text.size();
-  text.append((kAlignment - end % kAlignment) % kAlignment, ' ');
+  text.append((kHeaderAlignment - end % kHeaderAlignment) % kHeaderAlignment, ' ');
   const std::string checksum =
       Format("{:016x}", Checksum(text.data(), text.size()));
   text.replace(checksum_at, checksum.size(), checksum);
