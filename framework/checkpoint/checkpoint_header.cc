@@ -249,7 +249,8 @@ std::string CheckpointHeader::Write() const {
   }
   text += '}';
   const size_t end = sizeof(uint64_t) + text.size();
-  text.append((kHeaderAlignment - end % kHeaderAlignment) % kHeaderAlignment, ' ');
+  text.append((kHeaderAlignment - end % kHeaderAlignment) % kHeaderAlignment,
+              ' ');
   const std::string checksum =
       Format("{:016x}", Checksum(text.data(), text.size()));
   text.replace(checksum_at, checksum.size(), checksum);
