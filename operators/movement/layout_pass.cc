@@ -108,7 +108,9 @@ OpDesc Move(const DDim& nchw,
   op.outputs = {{"Out", {to_var}}};
   if (SameInBoth(nchw)) {
     op.type = "reshape";  // an alias of the same memory
-    op.attributes["shape"] = Ints(to.begin(), to.end());
+    Ints shape(to.begin(), to.end());
+    shape[0] = 0;  // the batch as it is, so that plans serve other batches
+    op.attributes["shape"] = shape;
   } else {
     op.type = "transpose";
     op.attributes["axis"] = axes;

@@ -116,7 +116,7 @@ def test_hints_and_kernels_that_are_new_decide_again():
 def test_plans_share_memory_up_to_a_limit():
     x = sl.data("x", [None, 64])
     y = sl.layers.softmax(sl.layers.fc(sl.layers.fc(x, 64), 64))
-    exe = sl.Executor(plan_memory=100_000)
+    exe = sl.Executor(plan_memory=200_000)
     exe.run(sl.default_startup_program())
     for size in (100, 300, 100):
         exe.run(feed={"x": numbers(size, 64)}, fetch_list=[y])
