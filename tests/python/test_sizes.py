@@ -69,7 +69,8 @@ def test_shapes_that_follow_from_sizes():
     shape = sl.layers.shape(x)
     rows = sl.layers.slice(shape, axes=[0], starts=[0], ends=[1])
     steps = sl.layers.slice(shape, axes=[0], starts=[1], ends=[2])
-    heads = sl.layers.concat([rows, steps, sl.layers.assign(np.array([2, 4]))])
+    parts = [sl.layers.fill_constant([1], "int64", size) for size in (2, 4)]
+    heads = sl.layers.concat([rows, steps, *parts])
     h = sl.layers.reshape(sl.layers.relu(x), heads)
     y = sl.layers.transpose(h, [0, 2, 1, 3])
     z = sl.layers.expand_as(sl.layers.reduce_mean(y, [2], keep_dim=True), y) + y
@@ -78,7 +79,7 @@ def test_shapes_that_follow_from_sizes():
 
 def test_sizes_that_passes_relied_on():
     """Slices that cover a tensor of 8 rows, but not one of 9."""
-    x = sl.data("x", [None, 4], stop_gradient=False)
+    x = sl.data("x", [None, 4])
     halves = [sl.layers.slice(x, [0], [a], [b]) for a, b in ((0, 4), (4, 8))]
     loss = sl.layers.reduce_sum(sl.layers.square(halves[0]) + halves[1] * 3)
     (grad,) = sl.gradients([loss], [x])
