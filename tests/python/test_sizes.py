@@ -71,7 +71,7 @@ def test_shapes_that_follow_from_sizes():
     steps = sl.layers.slice(shape, axes=[0], starts=[1], ends=[2])
     parts = [sl.layers.fill_constant([1], "int64", size) for size in (2, 4)]
     heads = sl.layers.concat([rows, steps, *parts])
-    h = sl.layers.reshape(sl.layers.relu(x), heads)
+    h = sl.layers.reshape(sl.layers.relu(x), shape_var=heads)
     y = sl.layers.transpose(h, [0, 2, 1, 3])
     z = sl.layers.expand_as(sl.layers.reduce_mean(y, [2], keep_dim=True), y) + y
     check(lambda n: {"x": numbers(3, n, 8)}, [z], SIZES[:-1])
@@ -80,7 +80,7 @@ def test_shapes_that_follow_from_sizes():
 def test_sizes_that_passes_relied_on():
     """Slices that cover a tensor of 8 rows, but not one of 9."""
     x = sl.data("x", [None, 4])
-    halves = [sl.layers.slice(x, [0], [a], [b]) for a, b in ((0, 4), (4, 8))]
+    halves = [sl.layers.slice(x, axes=[0], starts=[a], ends=[b]) for a, b in ((0, 4), (4, 8))]
     loss = sl.layers.reduce_sum(sl.layers.square(halves[0]) + halves[1] * 3)
     (grad,) = sl.gradients([loss], [x])
     check(lambda n: {"x": numbers(n, 4)}, [loss, grad], (8, 9, 12, 8, 15))
