@@ -82,7 +82,7 @@ def test_sizes_that_passes_relied_on():
     x = sl.data("x", [None, 4])
     halves = [sl.layers.slice(x, axes=[0], starts=[a], ends=[b]) for a, b in ((0, 4), (4, 8))]
     loss = sl.layers.reduce_sum(sl.layers.square(halves[0]) + halves[1] * 3)
-    (grad,) = sl.gradients([loss], [x])
+    ((_, grad),) = sl.append_backward(loss, parameter_list=[x])
     check(lambda n: {"x": numbers(n, 4)}, [loss, grad], (8, 9, 12, 8, 15))
 
 
