@@ -80,6 +80,7 @@ def test_shapes_that_follow_from_sizes():
 def test_sizes_that_passes_relied_on():
     """Slices that cover a tensor of 8 rows, but not one of 9."""
     x = sl.data("x", [None, 4])
+    x.stop_gradient = False
     halves = [sl.layers.slice(x, axes=[0], starts=[a], ends=[b]) for a, b in ((0, 4), (4, 8))]
     loss = sl.layers.reduce_sum(sl.layers.square(halves[0]) + halves[1] * 3)
     ((_, grad),) = sl.append_backward(loss, parameter_list=[x])
