@@ -10,6 +10,7 @@
 #include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/operand.h"
 #include "sluice/framework/plan/graph.h"
@@ -324,9 +325,7 @@ bool Resizing::AliasesFit(const PlannedOp& op) const {
 bool Resizing::MakeKernel(const KernelDef& kernel,
                           const KernelQuery& query,
                           PlannedOp* op) {
-  if (kernel.predicate != nullptr && !kernel.predicate(query).empty()) {
-    return false;
-  }
+  if (!Refusal(kernel, query).empty()) return false;
   KernelPreparation preparation{query};
   preparation.num_threads = plan_->num_threads_;
   op->kernel = MakePreparedKernel(kernel, op->op_index, &preparation);
