@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "sluice/framework/choice/op_threads.h"
@@ -13,6 +14,7 @@
 #include "sluice/framework/op/kernel_call.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/operand.h"
+#include "sluice/framework/plan/feed_check.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/platform/error.h"
@@ -20,12 +22,6 @@
 namespace sluice {
 
 namespace {
-
-// Sizes of one bucket have equal numbers.
-int BucketOf(int64_t size) {
-  return size <= 1 ? static_cast<int>(size)
-                   : std::bit_width(static_cast<uint64_t>(size));
-}
 
 // Whether two shapes have the same rank, and sizes 0 and 1, and unknown ones,
 // at the same places: what is broadcast stays so.
@@ -274,6 +270,9 @@ bool Resizing::SetFeeds() {
       if (!same) return false;
       feed.value = base.value;
     } else {
+      // A plan that knows the value may need no later ones.
+      const bool unread = feed.value.allocated() && feed.dims != base.dims;
+      if (unread && !base_.whole()) return false;
       feed.value = Tensor();
     }
     Slot& slot = plan_->slots_[plan_->feed_slots_[i]];
@@ -379,7 +378,11 @@ bool Resizing::RecordsAgree() const {
     PreparedOp op;
     static_cast<OpFacts&>(op) =
         FactsOf(*plan_, plan_->ops_[i], kernel->key.dtype);
-    if (KeepKernel(&lister, kernel, &op) > kMuch) return false;
+    const double behind = KeepKernel(&lister, kernel, &op);
+    const bool recorded =
+        op.second >= 0 &&
+        op.list->candidates[op.second].record != nullptr;  // of these sizes
+    if (behind > (recorded ? 1 : kMuch)) return false;
     if (!op.choice().refusal.empty()) return false;
   }
   return true;
@@ -404,34 +407,67 @@ void PlanResizer::Allow(Plan* plan, std::unique_ptr<SizeRules> rules) {
   plan->size_rules_ = std::move(rules);
 }
 
-bool PlanResizer::IsNear(const std::vector<FeedSpec>& from,
-                         const std::vector<FeedSpec>& to) {
-  return std::equal(
-      from.begin(), from.end(), to.begin(), to.end(),
-      [](const FeedSpec& a, const FeedSpec& b) {
-        return a.name == b.name && a.dtype == b.dtype && a.place == b.place &&
-               a.handed_on == b.handed_on &&
-               std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(),
-                          b.dims.end(), [](int64_t x, int64_t y) {
-                            return sluice::BucketOf(x) == sluice::BucketOf(y);
-                          });
-      });
+std::vector<std::vector<FeedSpec>> PlanResizer::Typical(
+    const Program& program, const std::vector<FeedSpec>& feeds) {
+  auto apart = feeds;
+  auto together = feeds;
+  std::map<int64_t, int64_t> least;  // by power of two: the least size above it
+  const auto for_each_open = [&](auto&& work) {
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      const VarDesc* var = program.block().FindVar(feeds[i].name);
+      if (var == nullptr || var->dims.rank() != feeds[i].dims.rank()) continue;
+      for (int axis = 0; axis < feeds[i].dims.rank(); ++axis) {
+        const int64_t size = feeds[i].dims[axis];
+        if (var->dims[axis] >= 0 || size <= 1) continue;
+        work(i, axis, size,
+             static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(size))));
+      }
+    }
+  };
+  for_each_open([&](size_t, int, int64_t size, int64_t power) {
+    const auto [found, is_new] = least.emplace(power, size);
+    if (!is_new) found->second = std::min(found->second, size);
+  });
+  for_each_open([&](size_t i, int axis, int64_t size, int64_t power) {
+    apart[i].dims[axis] = power;
+    together[i].dims[axis] = size - (least[power] - power);
+  });
+  const auto is_equal = [&](const std::vector<FeedSpec>& a,
+                            const std::vector<FeedSpec>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(),
+                      [](const FeedSpec& one, const FeedSpec& other) {
+                        return one.dims == other.dims;
+                      });
+  };
+  std::vector<std::vector<FeedSpec>> typical;
+  for (auto* each : {&apart, &together}) {
+    if (is_equal(*each, feeds)) break;
+    if (!typical.empty() && is_equal(*each, typical[0])) break;
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      if ((*each)[i].dims != feeds[i].dims) (*each)[i].value = Tensor();
+    }
+    typical.push_back(std::move(*each));
+  }
+  return typical;
 }
 
-size_t PlanResizer::BucketOf(const std::vector<FeedSpec>& feeds) {
-  size_t hash = feeds.size();
-  for (const FeedSpec& feed : feeds) {
-    hash = hash * 31 + std::hash<std::string>()(feed.name);
-    for (const int64_t size : feed.dims) {
-      hash = hash * 67 + static_cast<size_t>(sluice::BucketOf(size));
-    }
-  }
-  return hash;
+bool PlanResizer::Serves(const Plan& plan, const std::vector<FeedSpec>& feeds) {
+  const std::vector<FeedSpec>& own = plan.feed_specs();
+  return std::equal(own.begin(), own.end(), feeds.begin(), feeds.end(),
+                    [](const FeedSpec& a, const FeedSpec& b) {
+                      return a.name == b.name && a.dtype == b.dtype &&
+                             a.place == b.place && a.dims == b.dims &&
+                             a.handed_on == b.handed_on &&
+                             (!a.value.allocated() ||
+                              (b.value.allocated() && a.HasValue(b.value)));
+                    });
 }
 
 std::shared_ptr<const Plan> PlanResizer::Resize(const Plan& base,
+                                                const Program& program,
                                                 std::vector<FeedSpec> feeds) {
   try {
+    CheckFeeds(program, feeds);
     return Resizing(base, std::move(feeds)).Make();
   } catch (const Error&) {
     return nullptr;  // a preparation says it with the op's line

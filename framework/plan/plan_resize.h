@@ -18,17 +18,22 @@ class PlanResizer {
   // sizes of its feeds: ops on the CPU without hints, blocks or hooks.
   static void Allow(Plan* plan, std::unique_ptr<SizeRules> rules);
 
-  // Whether a plan for feeds of `from` may serve for `to`: the same feeds, with
-  // each size between the same powers of two. 1 and 0 are sizes of their own.
-  static bool IsNear(const std::vector<FeedSpec>& from,
-                     const std::vector<FeedSpec>& to);
-  // A number that is equal for feeds that are near each other.
-  static size_t BucketOf(const std::vector<FeedSpec>& feeds);
+  // The sizes for which kernels are chosen that plans for `feeds` take over:
+  // sizes that `program` leaves open become the power of two below them.
+  // Choices thus depend on no other sizes that came before. First each size for
+  // itself, then with the differences of those between the same powers of two,
+  // for feeds of n and n + 1 rows. Empty if `feeds` are of such sizes
+  // themselves.
+  static std::vector<std::vector<FeedSpec>> Typical(
+      const Program& program, const std::vector<FeedSpec>& feeds);
+  // Whether a plan is for feeds like these, and these values of them.
+  static bool Serves(const Plan& plan, const std::vector<FeedSpec>& feeds);
 
-  // Returns null if the plan cannot serve: a kernel refuses the shapes, records
-  // of this machine speak against it, or a pass relied on a size. `feeds` are
-  // near those of `base`.
+  // Returns null if the plan cannot serve: `feeds` do not fit the program, a
+  // kernel refuses the shapes, records of this machine speak against it, or a
+  // pass relied on a size.
   static std::shared_ptr<const Plan> Resize(const Plan& base,
+                                            const Program& program,
                                             std::vector<FeedSpec> feeds);
 
   // The choice of a plan that was made of one for other feeds, with its choice.

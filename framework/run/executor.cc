@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
@@ -76,9 +77,9 @@ struct CacheEntry {
   uint64_t version = 0;
   uint64_t hints = 0;
   size_t hash = 0;
-  size_t bucket = 0;     // of a resizable plan: PlanResizer::BucketOf its feeds
   uint64_t choice = 0;   // ChoiceGeneration()
   bool has_run = false;  // this plan, or one that it replaced
+  bool asked = true;     // for its own sizes, not only for others
   std::shared_ptr<const Plan> plan;
 
   bool Matches(const Program& program,
@@ -104,15 +105,27 @@ struct CacheEntry {
   }
 };
 
+size_t HashOf(const std::string& feed, const DDim& dims) {
+  size_t hash = std::hash<std::string>()(feed);
+  for (const int64_t size : dims) {
+    hash = hash * 1099511628211u + static_cast<size_t>(size);
+  }
+  return hash * (hash | 1);
+}
+
 // The hash does not depend on the order of the feeds.
 size_t HashOf(const Program& program, const Feeds& feeds) {
   size_t hash = program.uid() * 31 + program.version();
   for (const auto& [name, tensor] : feeds) {
-    size_t one = std::hash<std::string>()(name);
-    for (const int64_t size : tensor.dims()) {
-      one = one * 1099511628211u + static_cast<size_t>(size);
-    }
-    hash += one * (one | 1);
+    hash += HashOf(name, tensor.dims());
+  }
+  return hash;
+}
+
+size_t HashOf(const Program& program, const std::vector<FeedSpec>& feeds) {
+  size_t hash = program.uid() * 31 + program.version();
+  for (const FeedSpec& feed : feeds) {
+    hash += HashOf(feed.name, feed.dims);
   }
   return hash;
 }
@@ -160,8 +173,8 @@ struct Executor::Cache {
   mutable std::mutex mutex;
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
-  // Plans from which those for other sizes are made.
-  std::unordered_multimap<size_t, Entries::iterator> by_bucket;
+  // HashOf programs with sizes from which no plans for others can be made.
+  std::unordered_set<size_t> no_bases;
   // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
   // What plans share, and how much is kept.
@@ -179,35 +192,26 @@ struct Executor::Cache {
   void Add(CacheEntry entry) {
     entries.push_front(std::move(entry));
     by_hash.emplace(entries.front().hash, entries.begin());
-    if (entries.front().plan->resizable()) {
-      by_bucket.emplace(entries.front().bucket, entries.begin());
-    }
     size_t bytes = pool->bytes();
     size_t kept = 0;
-    for (auto each = entries.begin(); each != entries.end(); ++each, ++kept) {
-      bytes += each->plan->KeptBytes();
-      if (kept < always_kept) continue;
-      if (kept < kMaxPlans && bytes <= most_bytes) continue;
-      while (entries.size() > kept) {
-        Remove(std::prev(entries.end()));
-      }
-      return;
+    auto end = entries.begin();
+    for (; end != entries.end(); ++end) {
+      bytes += end->plan->KeptBytes();
+      const bool fits = kept < kMaxPlans && bytes <= most_bytes;
+      if (kept >= always_kept && !fits) break;
+      if (end->asked) ++kept;
+    }
+    while (end != entries.end()) {
+      Remove(end++);
     }
   }
 
   void Remove(Entries::iterator entry) {
-    Erase(&by_hash, entry->hash, entry);
-    if (entry->plan->resizable()) Erase(&by_bucket, entry->bucket, entry);
-    entries.erase(entry);
-  }
-
-  static void Erase(std::unordered_multimap<size_t, Entries::iterator>* index,
-                    size_t key,
-                    Entries::iterator entry) {
-    const auto [begin, end] = index->equal_range(key);
-    index->erase(std::find_if(begin, end, [&](const auto& position) {
+    const auto [begin, end] = by_hash.equal_range(entry->hash);
+    by_hash.erase(std::find_if(begin, end, [&](const auto& position) {
       return position.second == entry;
     }));
+    entries.erase(entry);
   }
 };
 
@@ -253,36 +257,81 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
     found = position->second;
     entries.splice(entries.begin(), entries, found);
   }
+  found->asked = true;
   if (found->choice == choice) return found->plan;
   *has_run = found->has_run;
   cache_->Remove(found);
   return nullptr;
 }
 
-// Returns a plan made from one for nearby sizes of the feeds, which choices of
-// generation `choice` made; null if there is none.
-std::shared_ptr<const Plan> Executor::Resized(
-    const Program& program,
-    const std::vector<FeedSpec>& specs,
-    const Fetches& fetches,
-    uint64_t choice) const {
-  std::shared_ptr<const Plan> base;
+std::shared_ptr<const Plan> Executor::Build(const Program& program,
+                                            std::vector<FeedSpec> feeds,
+                                            const Fetches& fetches) const {
+  std::vector<std::string> names;
+  for (const FetchTarget& fetch : fetches) {
+    names.push_back(fetch.name());
+  }
+  return PlanBuilder(program, std::move(feeds), std::move(names), place_,
+                     options_, cache_->pool)
+      .Build();
+}
+
+// Returns the plan for `feeds`, which choices of generation `choice` made, if
+// plans for other sizes can be made from it, and null otherwise.
+std::shared_ptr<const Plan> Executor::Base(const Program& program,
+                                           const std::vector<FeedSpec>& feeds,
+                                           const Fetches& fetches,
+                                           uint64_t choice) {
+  const uint64_t hints = KernelHintState();
+  const size_t hash = HashOf(program, feeds);
   {
     const std::lock_guard lock(cache_->mutex);
-    const auto [begin, end] =
-        cache_->by_bucket.equal_range(PlanResizer::BucketOf(specs));
+    if (cache_->no_bases.contains(hash)) return nullptr;
+    const auto [begin, end] = cache_->by_hash.equal_range(hash);
     const auto found = std::find_if(begin, end, [&](const auto& each) {
       const CacheEntry& entry = *each.second;
-      return entry.choice == choice &&
-             entry.SameButFeeds(program, fetches, KernelHintState(),
-                                NumThreads()) &&
-             PlanResizer::IsNear(entry.plan->feed_specs(), specs);
+      return entry.choice == choice && entry.plan->resizable() &&
+             entry.SameButFeeds(program, fetches, hints, NumThreads()) &&
+             PlanResizer::Serves(*entry.plan, feeds);
     });
-    if (found == end) return nullptr;
-    base = found->second->plan;
+    if (found != end) {
+      auto& entries = cache_->entries;
+      entries.splice(entries.begin(), entries, found->second);
+      return found->second->plan;
+    }
   }
-  CheckFeeds(program, specs);
-  return PlanResizer::Resize(*base, specs);
+  std::shared_ptr<const Plan> plan;
+  try {
+    plan = Build(program, feeds, fetches);
+  } catch (const Error&) {
+    // These sizes do not go together; the plan for the real ones may be made.
+  }
+  const bool serves = plan != nullptr && plan->resizable();
+  const std::lock_guard lock(cache_->mutex);
+  if (serves) {
+    cache_->Add({program.uid(), program.version(), hints, hash, choice,
+                 /*has_run=*/false, /*asked=*/false, plan});
+    return plan;
+  }
+  if (cache_->no_bases.size() >= kMaxPlans) cache_->no_bases.clear();
+  cache_->no_bases.insert(hash);
+  return nullptr;
+}
+
+// Returns a plan made from that for typical sizes of the feeds, whatever came
+// before; null if `feeds` are typical, or no such plan can serve.
+std::shared_ptr<const Plan> Executor::Resized(
+    const Program& program,
+    const std::vector<FeedSpec>& feeds,
+    const Fetches& fetches,
+    uint64_t choice) {
+  for (const auto& typical : PlanResizer::Typical(program, feeds)) {
+    const auto base = Base(program, typical, fetches, choice);
+    if (base == nullptr) continue;
+    auto plan = PlanResizer::Resize(*base, program, feeds);
+    if (plan != nullptr) return plan;
+  }
+  return nullptr;
 }
 
 std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
@@ -303,24 +352,15 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
     return plan;
   }
   std::vector<FeedSpec> specs = SpecsOf(feeds, handed_on);
-  const size_t bucket = PlanResizer::BucketOf(specs);
   auto plan = Resized(program, specs, fetches, choice);
-  if (plan == nullptr) {
-    std::vector<std::string> names;
-    for (const FetchTarget& fetch : fetches) {
-      names.push_back(fetch.name());
-    }
-    plan = PlanBuilder(program, std::move(specs), std::move(names), place_,
-                       options_, cache_->pool)
-               .Build();
-  }
+  if (plan == nullptr) plan = Build(program, std::move(specs), fetches);
   CacheEntry entry{program.uid(),
                    program.version(),
                    KernelHintState(),
                    HashOf(program, feeds),
-                   bucket,
                    choice,
                    has_run,
+                   /*asked=*/true,
                    plan};
   const std::lock_guard lock(cache_->mutex);
   cache_->Add(std::move(entry));
@@ -490,7 +530,9 @@ std::string Executor::ExplainTables(const Program& program,
 
 size_t Executor::cached_plans() const {
   const std::lock_guard lock(cache_->mutex);
-  return cache_->entries.size();
+  return static_cast<size_t>(
+      std::count_if(cache_->entries.begin(), cache_->entries.end(),
+                    [](const CacheEntry& entry) { return entry.asked; }));
 }
 
 }  // namespace sluice

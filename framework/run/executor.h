@@ -92,7 +92,7 @@ class SLUICE_API Executor {
 
   PlaceKey place() const { return place_; }
   Scope& scope() { return scope_; }
-  // The number of plans in the cache.
+  // The number of plans in the cache that were asked for.
   size_t cached_plans() const;
 
  private:
@@ -111,10 +111,17 @@ class SLUICE_API Executor {
                                            const Feeds& feeds,
                                            const Fetches& fetches,
                                            Scope* scope);
+  std::shared_ptr<const Plan> Build(const Program& program,
+                                    std::vector<FeedSpec> feeds,
+                                    const Fetches& fetches) const;
+  std::shared_ptr<const Plan> Base(const Program& program,
+                                   const std::vector<FeedSpec>& feeds,
+                                   const Fetches& fetches,
+                                   uint64_t choice);
   std::shared_ptr<const Plan> Resized(const Program& program,
-                                      const std::vector<FeedSpec>& specs,
+                                      const std::vector<FeedSpec>& feeds,
                                       const Fetches& fetches,
-                                      uint64_t choice) const;
+                                      uint64_t choice);
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
                                      const Fetches& fetches,
