@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,9 +71,12 @@ struct OnnxOptions {
   std::string name = {};
   // Bounds on the cost of the import.
   OnnxLimits limits = {};
+  // How many tensors the inputs have that are sequences, by name: the model
+  // then has inputs "x[0]", "x[1]", ... instead of x.
+  std::map<std::string, int64_t> sequence_lengths = {};
 };
 
-// Loads the model in the file at `path`: IR version 3 or newer, opset 7 to 28.
+// Loads the model in the file at `path`: IR version 3 or newer, opset 1 to 28.
 // The requirements of nodes, including shapes, are checked during import. All
 // nodes that cannot be imported are listed in one error. Raises
 // - NotFound for a file, including external data, that cannot be read;

@@ -81,6 +81,7 @@ struct Limit {
 constexpr Limit kLimits[] = {
     {"AffineGrid GridSample", 0, 20},
     {"CumProd", 0, 26},
+    {"RoiAlign", 0, 16},
     {"Shrink", 99},
     {"Acos Acosh Asin Asinh Atan Atanh Cos Cosh Det Elu HardSigmoid HardSwish "
      "Mish Round Selu Sin Sinh Softplus Softsign Tan ThresholdedRelu",

@@ -266,6 +266,18 @@ void Dft(OpExport& op) {
   op.Finish("DFT", {op.In("X"), length}, attributes);
 }
 
+void DeformableConv(OpExport& op) {
+  if (op.opset() < 19) {
+    OpExport::Unsupported("DeformConv is an operator of ONNX from opset 19 on");
+  }
+  AttributeMap attributes = ConvAttributes(op);
+  attributes["offset_group"] = op.Attr("deformable_groups");
+  op.Finish("DeformConv",
+            {op.In("Input"), op.In("Filter"), op.In("Offset"), op.In("Bias"),
+             op.In("Mask")},
+            attributes, "Output");
+}
+
 }  // namespace
 
 const ExporterTable kImageExporters = {
@@ -273,6 +285,7 @@ const ExporterTable kImageExporters = {
     {"conv2d_transpose", ConvTranspose, Widened::kBFloat16, 22},
     {"conv3d", Conv},
     {"conv3d_transpose", ConvTranspose},
+    {"deformable_conv", DeformableConv},
     {"dft", Dft},
     {"maxout", Maxout},
     {"pool2d", Pool, Widened::kBFloat16, 22},

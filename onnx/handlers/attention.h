@@ -50,9 +50,9 @@ class AttentionImport {
     value = Computed(value);
     rows_ = SizeOf(query, 2);
     columns_ = SizeOf(key, 2);
-    std::string scores =
-        Append("matmul", query, Repeated(key),
-               {{"transpose_Y", true}, {"alpha", Scale(query)}});
+    const double scale = Scale(&query);
+    std::string scores = Append("matmul", query, Repeated(key),
+                                {{"transpose_Y", true}, {"alpha", scale}});
     Show(kProducts, scores);
     scores = Capped(scores);
     Show(kCapped, scores);
@@ -172,14 +172,16 @@ class AttentionImport {
   // Whether a scale of 0 is one.
   virtual bool HasScale() { return node_.attributes().Has("scale"); }
 
-  double Scale(const std::string& query) {
+  // The factor of the scores. Queries are multiplied instead if it is the root
+  // of a size that is known only at run time.
+  double Scale(std::string* query) {
     const double given = node_.attributes().Float("scale", 0);
     if (given != 0 || HasScale()) return given;
-    const int64_t size = node_.SizeOf(query, 3);
+    const int64_t size = node_.SizeOf(*query, 3);
     if (size < 0) {
-      Node::Unsupported(
-          "its scale is one over the root of a size that is known only when "
-          "the model runs");
+      const std::string late = node_.Cast(SizeOf(*query, 3), ComputedType());
+      *query = Append("elementwise_mul", *query, node_.Unary("rsqrt", late));
+      return 1;
     }
     return size == 0 ? 1 : 1 / std::sqrt(static_cast<double>(size));
   }

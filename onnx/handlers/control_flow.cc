@@ -55,7 +55,7 @@ ValueType Carried(const Node& node, int input) {
   for (int axis = 0; axis < dims.rank(); ++axis) {
     dims[axis] = kUnknownDim;
   }
-  return {node.TypeOf(input), dims};
+  return {node.TypeOf(input), dims, /*is_first=*/true};
 }
 
 Names Part(const Names& names, size_t begin, size_t count) {

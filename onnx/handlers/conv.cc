@@ -158,6 +158,19 @@ void CausalConvWithState(Node& node) {
   node.FinishUnary("squeeze", image, {{"axes", Ints{2}}});
 }
 
+void DeformConv(Node& node) {
+  const Windows windows = ReadWindows(node, 2, KernelOf(node, 1));
+  Inputs inputs = {{"Input", {node.In(0)}},
+                   {"Offset", {node.In(2)}},
+                   {"Filter", {node.In(1)}}};
+  if (node.HasInput(3)) inputs.push_back({"Bias", {node.In(3)}});
+  if (node.HasInput(4)) inputs.push_back({"Mask", {node.In(4)}});
+  AttributeMap attributes = ConvAttributes(node, windows);
+  attributes["deformable_groups"] = node.attributes().Int("offset_group", 1);
+  node.Finish("deformable_conv", std::move(inputs), std::move(attributes),
+              "Output");
+}
+
 // Returns whether the last window may extend past the padding, with ceil_mode.
 bool ReachesPastPadding(Node& node) {
   const size_t rank = WindowRank(node);
@@ -299,6 +312,40 @@ void MaxPool(Node& node) {
   FinishPool(node, pooling);
 }
 
+// Puts maxima where a MaxPool found them, among zeros. The size is that of the
+// MaxPool's input, or input 2, which has zeros beyond it.
+void MaxUnpool(Node& node) {
+  const size_t rank = WindowRank(node);
+  const Ints kernel = node.attributes().Ints("kernel_shape");
+  const Windows windows = ReadWindows(node, rank, kernel);
+  Ints more;  // by which windows without a stride are longer
+  for (size_t i = 0; i < rank; ++i) {
+    more.push_back(windows.kernel[i] - windows.strides[i] -
+                   windows.paddings[2 * i] - windows.paddings[2 * i + 1]);
+  }
+  const std::string shape = node.Unary("shape", node.In(0));
+  const std::string steps = node.Binary(
+      "elementwise_mul",
+      {node.Slice(shape, 2, INT64_MAX), node.Vector(windows.strides)});
+  const std::string sizes =
+      node.Concat({node.Slice(shape, 0, 2),
+                   node.Binary("elementwise_add", {steps, node.Vector(more)})});
+  const std::string zeros = node.Append(
+      "expand",
+      {{"X", {node.Number(0, node.TypeOf(0))}},
+       {"Shape", {node.Reshape(node.Unary("reduce_prod", sizes), {1})}}});
+  const std::string flat = node.Append(
+      "scatter_elements", {{"X", {zeros}},
+                           {"Index", {node.Reshape(node.In(1), {-1})}},
+                           {"Updates", {node.Reshape(node.In(0), {-1})}}});
+  const Inputs image = {{"X", {flat}}, {"Shape", {sizes}}};
+  if (!node.HasInput(2)) return node.Finish("reshape", image);
+  const std::string after = node.Binary("elementwise_sub", {node.In(2), sizes});
+  const std::string before = node.Vector(Ints(rank + 2, 0));
+  node.Finish("pad", {{"X", {node.Append("reshape", image)}},
+                      {"Pads", {node.Concat({before, after})}}});
+}
+
 void AveragePool(Node& node) {
   const bool exclusive = !node.attributes().Flag("count_include_pad");
   FinishPool(node, ReadPooling(node, "avg", exclusive));
@@ -397,11 +444,13 @@ const HandlerTable kConvHandlers = {
     {"CausalConvWithState", 1, CausalConvWithState},
     {"Conv", 1, Conv},
     {"ConvTranspose", 1, ConvTranspose},
+    {"DeformConv", 19, DeformConv},
     {"AveragePool", 1, AveragePool},
     {"GlobalAveragePool GlobalMaxPool", 1, GlobalPool},
     {"GlobalLpPool", 2, GlobalLpPool},
     {"LpPool", 2, LpPool},
     {"MaxPool", 1, MaxPool},
+    {"MaxUnpool", 9, MaxUnpool},
     {"com.microsoft.NhwcConv", 1, NhwcConv},
     {"com.microsoft.NhwcFusedConv", 1, NhwcFusedConv},
     {"com.microsoft.NhwcMaxPool", 1, NhwcMaxPool},

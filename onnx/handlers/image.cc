@@ -173,6 +173,19 @@ void GridSample(Node& node) {
        {"align_corners", node.attributes().Flag("align_corners")}});
 }
 
+// Before opset 16 there is no attribute for the coordinates.
+void RoiAlign10(Node& node) {
+  auto& given = node.attributes();
+  node.FinishAs(
+      "roi_align",
+      {{"coordinate_transformation_mode", std::string("output_half_pixel")},
+       {"mode", given.String("mode", "avg")},
+       {"pooled_height", given.Int("output_height", 1)},
+       {"pooled_width", given.Int("output_width", 1)},
+       {"sampling_ratio", given.Int("sampling_ratio", 0)},
+       {"spatial_scale", given.Float("spatial_scale", 1)}});
+}
+
 // Attribute `name`, or `count` times `otherwise`.
 Ints NumbersOf(Node& node, const char* name, size_t count, int64_t otherwise) {
   Ints numbers = node.attributes().Ints(name);
@@ -296,6 +309,8 @@ const HandlerTable kImageHandlers = {
     {"Col2Im", 18, Col2Im},
     {"DepthToSpace", 1, DepthToSpace},
     {"GridSample", 16, GridSample},
+    {"RoiAlign", 10, RoiAlign10},
+    {"RoiAlign", 16, nullptr},
     {"SpaceToDepth", 1, SpaceToDepth},
     {"com.microsoft.GridSample", 1, GridSample},
 };

@@ -82,6 +82,53 @@ void ReverseSequence(Node& node) {
   node.FinishUnary("transpose", reversed, {{"axis", order}});
 }
 
+// The size of dim `axis` of a variable, as an int64 variable [1].
+std::string SizeAt(Node& node, const std::string& x, int64_t axis) {
+  return node.Unary("shape", x, {{"start", axis}, {"end", axis + 1}});
+}
+
+// Writes rows into a cache, for each element of the batch from an index of its
+// own on.
+void TensorScatter(Node& node) {
+  const int rank = RankOf(node, 0);
+  const int64_t axis = AxisOf(node.attributes().Int("axis", -2), rank);
+  const std::string mode = node.attributes().String("mode", "linear");
+  SLUICE_ENFORCE(axis > 0 && (mode == "linear" || mode == "circular"),
+                 ErrorCode::kInvalidArgument, "onnx.tensor_scatter",
+                 "axis is {} and mode {}; expected another axis than that of "
+                 "the batch, 0, and linear or circular",
+                 axis, Shown(mode));
+  Ints order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[1], order[static_cast<size_t>(axis)]);
+  const std::string batch = node.Count(SizeAt(node, node.In(0), 0));
+  const std::string rows = node.Count(SizeAt(node, node.In(1), axis));
+  const auto column = [&node](const std::string& x) {
+    return node.Unsqueeze(x, {1});
+  };
+  std::string first = node.Vector({0});
+  if (node.HasInput(2)) first = node.Cast(node.In(2), DType::kInt64);
+  std::string places = node.Binary("elementwise_add", {column(first), rows});
+  if (mode == "circular") {
+    places = node.Binary("elementwise_mod",
+                         {places, SizeAt(node, node.In(0), axis)});
+  }
+  const std::string none =
+      node.Binary("elementwise_mul", {rows, node.Whole(0)});
+  const std::string images =
+      node.Binary("elementwise_add", {column(batch), none});
+  places = node.Binary(
+      "elementwise_add",
+      {places, node.Binary("elementwise_mul", {images, node.Whole(0)})});
+  const std::string index = node.Concat(
+      {node.Unsqueeze(images, {2}), node.Unsqueeze(places, {2})}, 2);
+  const std::string written = node.Append(
+      "scatter_nd", {{"X", {node.Transpose(node.In(0), order)}},
+                     {"Index", {index}},
+                     {"Updates", {node.Transpose(node.In(1), order)}}});
+  node.FinishUnary("transpose", written, {{"axis", order}});
+}
+
 void ArgBest(Node& node) {
   Attributes& attributes = node.attributes();
   node.FinishUnary(
@@ -181,6 +228,7 @@ const HandlerTable kIndexingHandlers = {
     {"ArgMax ArgMin", 1, ArgBest},
     {"Compress", 9, Compress},
     {"NonMaxSuppression", 10, NonMaxSuppression},
+    {"TensorScatter", 24, TensorScatter},
     {"TopK", 1, TopK1},
     {"TopK", 10, TopK10},
     {"Unique", 11, Unique},

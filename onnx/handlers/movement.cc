@@ -100,15 +100,34 @@ void FinishParts(Node& node, int64_t axis, const Ints& sizes) {
   }
 }
 
+// SplitEqually of a dim whose size is known only at run time: part i is from
+// i * part to (i + 1) * part, cut at the size.
+void SplitLateEqually(Node& node, int64_t axis, int64_t parts) {
+  const std::string size =
+      node.Unary("shape", node.In(0), {{"start", axis}, {"end", axis + 1}});
+  const std::string more =
+      node.Binary("elementwise_add", {size, node.Vector({parts - 1})});
+  const std::string part =
+      node.Binary("elementwise_floordiv", {more, node.Vector({parts})});
+  std::string begin = node.Vector({0});
+  for (int i = 0; i < node.output_count(); ++i) {
+    const std::string end = node.Binary("elementwise_add", {begin, part});
+    if (node.HasOutput(i)) {
+      node.FinishOutput(
+          i, "slice",
+          {{"X", {node.In(0)}}, {"Starts", {begin}}, {"Ends", {end}}},
+          {{"axes", Ints{axis}}});
+    }
+    begin = end;
+  }
+}
+
 // Splits into parts of equal size. From opset 18 on the last one may be
 // smaller. `parts` is at least the number of outputs.
 void SplitEqually(Node& node, int64_t parts) {
   const int64_t axis = SplitAxis(node);
   const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
-  if (size < 0) {
-    Node::Unsupported("dim {} of its input is known only when the model runs",
-                      axis);
-  }
+  if (size < 0) return SplitLateEqually(node, axis, parts);
   const int64_t part = size / parts + (size % parts == 0 ? 0 : 1);
   Ints sizes;
   int64_t left = size;
@@ -364,14 +383,14 @@ void ExpandDims(Node& node) {
 
 const HandlerTable kMovementHandlers = {
     {"Concat", 4, Concat},
-    {"Dropout", 1, Dropout7},
+    {"Dropout", 7, Dropout7},
     {"Dropout", 10, Dropout},
     {"Dropout", 12, Dropout12},
     {"Identity", 1, Identity},
-    {"Pad", 1, Pad},
+    {"Pad", 2, Pad},
     {"Reshape", 5, Reshape},
     {"Size", 1, Size},
-    {"Split", 2, Split2},
+    {"Split", 1, Split2},
     {"Split", 13, Split13},
     {"Split", 18, Split18},
     {"Transpose", 1, Transpose},

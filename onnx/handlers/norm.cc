@@ -181,12 +181,37 @@ void FinishMoments(Node& node, int index, std::string moments, int axis) {
                     {{"shape", MomentShape(node, axis)}});
 }
 
+// Normalizes rows of X by `op`, whose other inputs and attributes these are,
+// for X of unknown rank whose rows are the last dim, of which the scale is
+// known. Returns whether X is so.
+bool FinishLastDim(Node& node,
+                   const char* op,
+                   Inputs inputs,
+                   AttributeMap attributes) {
+  const DDim scale = node.Dims(1);
+  if (node.Dims(0).rank_known() || node.attributes().Int("axis", -1) != -1 ||
+      !scale.known() || scale.rank() != 1 || scale[0] < 2 ||
+      node.HasOutput(1) || node.HasOutput(2)) {
+    return false;
+  }
+  inputs.push_back({"X", {node.Reshape(node.In(0), {-1, scale[0]})}});
+  attributes["begin_norm_axis"] = int64_t{1};
+  const std::string rows =
+      node.Append(op, std::move(inputs), std::move(attributes), "Y");
+  const std::string shape = node.Unary("shape", node.In(0));
+  node.Finish("reshape", {{"X", {rows}}, {"Shape", {shape}}});
+  return true;
+}
+
 void LayerNormalization(Node& node) {
-  const auto axis =
-      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   const double epsilon = node.attributes().Float("epsilon", 1e-5);
   // Sums are always computed in float64.
   node.attributes().Ignore("stash_type");
+  Inputs given = {{"Scale", {node.In(1)}}};
+  if (node.HasInput(2)) given.emplace_back("Bias", ArgVars{node.In(2)});
+  if (FinishLastDim(node, "layer_norm", given, {{"epsilon", epsilon}})) return;
+  const auto axis =
+      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   Inputs inputs = {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}};
   if (node.HasInput(2)) {
     inputs.emplace_back("Bias", ArgVars{OfRow(node, 2, axis)});
@@ -204,10 +229,14 @@ void LayerNormalization(Node& node) {
 // Output 1, which only onnxruntime's SimplifiedLayerNormalization has, is one
 // over the root.
 void RmsNormalization(Node& node) {
-  const auto axis =
-      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   const double epsilon = node.attributes().Float("epsilon", 1e-5);
   node.attributes().Ignore("stash_type");
+  if (FinishLastDim(node, "rms_norm", {{"Scale", {node.In(1)}}},
+                    {{"epsilon", epsilon}})) {
+    return;
+  }
+  const auto axis =
+      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   if (node.HasOutput(1)) {
     Ints row;
     for (int i = axis; i < RankOf(node, 0); ++i) {

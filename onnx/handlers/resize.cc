@@ -231,18 +231,34 @@ void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
   inputs->emplace_back("Roi", ArgVars{roi});
 }
 
+// Coordinates of tf_half_pixel_for_nn, of opset 11, are those of half_pixel
+// plus a half. Returns the rounding of half_pixel that selects the same
+// elements.
+std::string RoundingOfHalfPixel(const std::string& mode,
+                                const std::string& rounding) {
+  if (mode == "nearest" && rounding == "floor") return "round_prefer_ceil";
+  if (mode == "nearest" && rounding == "round_prefer_floor") return "ceil";
+  Node::Unsupported(
+      "coordinate_transformation_mode = tf_half_pixel_for_nn with mode {} and "
+      "nearest_mode {}; expected nearest, with floor or round_prefer_floor",
+      Shown(mode), Shown(rounding));
+}
+
 // Imports Resize from opset 11 on.
 void Resize(Node& node) {
   auto& given = node.attributes();
-  const std::string coordinates =
+  std::string coordinates =
       given.String("coordinate_transformation_mode", "half_pixel");
+  const std::string mode = given.String("mode", "nearest");
+  std::string rounding = given.String("nearest_mode", "round_prefer_floor");
   if (coordinates == "tf_half_pixel_for_nn") {
-    Node::Unsupported("coordinate_transformation_mode = {}", coordinates);
+    coordinates = "half_pixel";
+    rounding = RoundingOfHalfPixel(mode, rounding);
   }
   AttributeMap attributes = {
-      {"mode", given.String("mode", "nearest")},
+      {"mode", mode},
       {"coordinate_transformation_mode", coordinates},
-      {"nearest_mode", given.String("nearest_mode", "round_prefer_floor")},
+      {"nearest_mode", rounding},
       {"cubic_coeff_a", given.Float("cubic_coeff_a", -0.75)},
       {"exclude_outside", given.Flag("exclude_outside")},
       {"antialias", given.Flag("antialias")},
@@ -257,20 +273,6 @@ void Resize(Node& node) {
   node.Finish("resize", std::move(inputs), std::move(attributes));
 }
 
-// Up to opset 10, element j is read at j / scale, rounded down, or rounded up
-// if a dim shrinks (like onnxruntime; ONNX left it open).
-std::string EarlyRounding(const Doubles& scales) {
-  const bool longer = std::any_of(scales.begin(), scales.end(),
-                                  [](double scale) { return scale > 1; });
-  const bool shorter = std::any_of(scales.begin(), scales.end(),
-                                   [](double scale) { return scale < 1; });
-  if (longer && shorter) {
-    Node::Unsupported(
-        "mode nearest of opset 10 makes some dims longer and some shorter");
-  }
-  return shorter ? "ceil" : "floor";
-}
-
 AttributeMap EarlyAttributes(Node& node) {
   return {{"mode", node.attributes().String("mode", "nearest")},
           {"coordinate_transformation_mode", std::string("asymmetric")},
@@ -278,21 +280,30 @@ AttributeMap EarlyAttributes(Node& node) {
 }
 
 // Resize of opset 10 or Upsample, which makes no dim shorter. The scales are
-// input 1.
+// input 1. Element j is read at j / scale: for mode nearest rounded down along
+// dims that become longer, and up along those that become shorter (like
+// onnxruntime; ONNX left it open), which are resized after the others.
 void Scaled(Node& node) {
   AttributeMap attributes = EarlyAttributes(node);
-  Inputs inputs = {{"X", {node.In(0)}}};
-  const bool nearest = std::get<std::string>(attributes["mode"]) == "nearest";
-  if (const Tensor* constant = node.Constant(1)) {
-    const Doubles scales = FloatsOf(*constant);
-    if (nearest) attributes["nearest_mode"] = EarlyRounding(scales);
-    attributes["scales"] = scales;
-  } else if (nearest && node.type() == "Resize") {
-    Node::Unsupported("its scales are computed when the model runs");
-  } else {
-    inputs.emplace_back("Scales", ArgVars{node.In(1)});
+  const Tensor* constant = node.Constant(1);
+  const Doubles scales = constant == nullptr ? Doubles() : FloatsOf(*constant);
+  const bool is_open = constant == nullptr && node.type() == "Resize";
+  const auto any = [&](const auto& is_so) {
+    return is_open || std::any_of(scales.begin(), scales.end(), is_so);
+  };
+  const bool longer = any([](double scale) { return scale > 1; });
+  const bool shorter = any([](double scale) { return scale < 1; });
+  std::string x = node.In(0), by = node.In(1);
+  if (shorter && std::get<std::string>(attributes["mode"]) == "nearest") {
+    const std::string one = node.Number(1, node.TypeOf(1));
+    if (longer) {
+      const std::string least = node.Binary("elementwise_max", {by, one});
+      x = node.Append("resize", {{"X", {x}}, {"Scales", {least}}}, attributes);
+    }
+    by = node.Binary("elementwise_min", {by, one});
+    attributes["nearest_mode"] = std::string("ceil");
   }
-  node.Finish("resize", std::move(inputs), std::move(attributes));
+  node.Finish("resize", {{"X", {x}}, {"Scales", {by}}}, std::move(attributes));
 }
 
 void Upsample7(Node& node) {

@@ -213,10 +213,26 @@ void SplitToSequence(Node& node) {
           : PartsOfSizes(node, axis));
 }
 
+// An optional value exists while a model is read: it is its tensor or sequence.
+void OptionalValue(Node& node) {
+  node.attributes().Ignore("type");
+  if (!node.HasInput(0)) Node::Unsupported("an optional value without a value");
+  FindHandler("Identity", 1)(node);
+}
+
+void OptionalHasElement(Node& node) {
+  Tensor has;
+  has.Resize(DDim());
+  *has.mutable_data<bool>(CPUPlace()) = node.HasInput(0);
+  node.FinishConstant(std::move(has));
+}
+
 }  // namespace
 
 const HandlerTable kSequenceHandlers = {
     {"ConcatFromSequence", 11, ConcatFromSequence},
+    {"Optional OptionalGetElement", 15, OptionalValue},
+    {"OptionalHasElement", 15, OptionalHasElement},
     {"SequenceAt", 11, SequenceAt},
     {"SequenceConstruct", 11, SequenceConstruct},
     {"SequenceEmpty", 11, SequenceEmpty},

@@ -68,46 +68,93 @@ void Dft20(Node& node) {
   node.FinishAs("dft", DftAttributes(node));
 }
 
-// Transforms frames of a signal, `length` long and `step` apart, each
-// multiplied by a window.
-void Stft(Node& node) {
-  const DDim x = node.Dims(0);
-  if (RankOf(node, 0) != 3 || x[1] < 0) {
-    Node::Unsupported(
-        "its signal has shape {}; expected [batch, length, 1 or 2], with a "
-        "length that is known while importing",
-        Printable(x));
+// A number that STFT takes: its value, or, where that is known only at run
+// time, an int64 variable [1].
+struct StftNumber {
+  int64_t value = kUnknownDim;
+  std::string late = {};
+
+  std::string Variable(Node& node) const {
+    return late.empty() ? node.Vector({value}) : late;
   }
-  const int64_t signal = x[1];
-  const auto number = [&node](int index, const char* what) {
-    const Ints values = node.ConstantInts(index, what);
-    SLUICE_ENFORCE(values.size() == 1 && values[0] >= 1,
-                   ErrorCode::kInvalidArgument, "onnx.stft_number",
-                   "input {} (its {}) is no number of 1 or more", index, what);
-    return values[0];
-  };
-  const int64_t step = number(1, "frame_step");
-  int64_t length = node.HasInput(2) ? node.SizeOf(node.In(2), 0) : signal;
-  if (node.HasInput(3)) length = number(3, "frame_length");
-  if (length == kUnknownDim) {
-    Node::Unsupported(
-        "the length of its window is known only when the model runs");
+};
+
+// Input `index`, one element.
+StftNumber StftInput(Node& node, int index, const char* what) {
+  if (node.Constant(index) == nullptr) {
+    return {.late =
+                node.Reshape(node.Cast(node.In(index), DType::kInt64), {1})};
   }
-  SLUICE_ENFORCE(length >= 1 && length <= signal, ErrorCode::kInvalidArgument,
-                 "onnx.stft_length",
+  const Ints values = node.ConstantInts(index, what);
+  SLUICE_ENFORCE(values.size() == 1 && values[0] >= 1,
+                 ErrorCode::kInvalidArgument, "onnx.stft_number",
+                 "input {} (its {}) is no number of 1 or more", index, what);
+  return {.value = values[0]};
+}
+
+StftNumber StftSize(Node& node, const std::string& x, int axis) {
+  const int64_t size = node.SizeOf(x, axis);
+  if (size >= 0) return {.value = size};
+  return {
+      .late = node.Unary(
+          "shape", x, {{"start", int64_t{axis}}, {"end", int64_t{axis + 1}}})};
+}
+
+// The place in the signal of each element of each frame.
+std::string FramePlaces(Node& node,
+                        const StftNumber& signal,
+                        const StftNumber& step,
+                        const StftNumber& length) {
+  if (!signal.late.empty() || !step.late.empty() || !length.late.empty()) {
+    const std::string rest = node.Binary(
+        "elementwise_sub", {signal.Variable(node), length.Variable(node)});
+    const std::string steps =
+        node.Binary("elementwise_floordiv", {rest, step.Variable(node)});
+    const std::string frames =
+        node.Binary("elementwise_add", {steps, node.Vector({1})});
+    const std::string first = node.Binary(
+        "elementwise_mul", {node.Count(frames), step.Variable(node)});
+    return node.Binary("elementwise_add", {node.Unsqueeze(first, {1}),
+                                           node.Count(length.Variable(node))});
+  }
+  SLUICE_ENFORCE(length.value >= 1 && length.value <= signal.value,
+                 ErrorCode::kInvalidArgument, "onnx.stft_length",
                  "its frames have {} elements, and its signal has {}; expected "
                  "1 to {}",
-                 length, signal, signal);
-  const int64_t frames = (signal - length) / step + 1;
-  Tensor places = node.NewTable({frames, length});
+                 length.value, signal.value, signal.value);
+  const int64_t frames = (signal.value - length.value) / step.value + 1;
+  Tensor places = node.NewTable({frames, length.value});
   auto* place = places.data<int64_t>();
   for (int64_t frame = 0; frame < frames; ++frame) {
-    for (int64_t i = 0; i < length; ++i) {
-      *place++ = frame * step + i;
+    for (int64_t i = 0; i < length.value; ++i) {
+      *place++ = frame * step.value + i;
     }
   }
-  const std::string index = node.NewConstant(std::move(places));
-  std::string pieces = node.Gather({node.In(0), index}, 1);
+  return node.NewConstant(std::move(places));
+}
+
+// Transforms frames of a signal, `length` long and `step` apart, each
+// multiplied by a window. A signal [batch, length], as onnxruntime takes it,
+// has real numbers.
+void Stft(Node& node) {
+  const int rank = RankOf(node, 0);
+  SLUICE_ENFORCE(rank == 2 || rank == 3, ErrorCode::kInvalidArgument,
+                 "onnx.stft_rank",
+                 "its signal has shape {}; expected [batch, length] or [batch, "
+                 "length, 1 or 2]",
+                 Printable(node.Dims(0)));
+  const StftNumber signal = StftSize(node, node.In(0), 1);
+  const StftNumber step = StftInput(node, 1, "frame_step");
+  StftNumber length = signal;
+  if (node.HasInput(3)) {
+    length = StftInput(node, 3, "frame_length");
+  } else if (node.HasInput(2)) {
+    length = StftSize(node, node.In(2), 0);
+  }
+  const std::string places = FramePlaces(node, signal, step, length);
+  std::string x = node.In(0);
+  if (rank == 2) x = node.Unsqueeze(x, {2});
+  std::string pieces = node.Gather({x, places}, 1);
   if (node.HasInput(2)) {
     pieces = node.Binary("elementwise_mul",
                          {pieces, node.Unsqueeze(node.In(2), {1})});

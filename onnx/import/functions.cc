@@ -1,6 +1,7 @@
 #include "sluice/onnx/import/functions.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -14,7 +15,6 @@
 
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/import/graph_check.h"
-#include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -42,6 +42,9 @@ std::string PathName(const NodeProto& node, int index) {
   return node.name().empty() ? Format("{}_{}", node.op_type(), index)
                              : node.name();
 }
+
+// The metadata of a node that keeps the opset of its function.
+constexpr const char* kOpsetKey = "sluice.function_opset";
 
 constexpr const char* kBodies = "functions, in the place of their calls,";
 // The cost of one name in the tables of names.
@@ -119,7 +122,9 @@ struct Callee {
   std::set<std::string> declared;
   std::map<std::string, const AttributeProto*> defaults;
   bool checked = false;
-  uint64_t bytes = 0;  // of its body in memory, set by Check
+  // Set by Check: of its body in memory; its opset, 0 for that of the model.
+  uint64_t bytes = 0;
+  int64_t opset = 0;
 };
 
 // The attributes of a call.
@@ -214,7 +219,7 @@ class Inliner {
   void Check(Callee* callee) {
     if (callee->checked) return;
     callee->checked = true;
-    CheckOpset(callee->proto);
+    callee->opset = OtherOpset(callee->proto);
     const GraphProto graph = GraphOf(callee->proto);
     callee->bytes = BytesInMemory(graph);
     try {
@@ -226,26 +231,18 @@ class Inliner {
     }
   }
 
-  // Nodes of functions are imported with the model's opset.
-  void CheckOpset(const FunctionProto& function) {
-    const int64_t theirs = OpsetOf(model_);
-    int64_t own = theirs;
+  // The opset of a function, 0 if it is that of the model.
+  int64_t OtherOpset(const FunctionProto& function) const {
+    int64_t own = 0;
     for (const auto& opset : function.opset_import()) {
       if (DomainOf(opset.domain()).empty()) own = opset.version();
     }
-    if (own == theirs) return;
-    Nodes nodes = function.node();
-    ForEachNode(&nodes, [&](const NodeProto& node) {
-      const bool same = !DomainOf(node.domain()).empty() ||
-                        Find(node) != nullptr ||
-                        FindHandler(node.op_type(), own) ==
-                            FindHandler(node.op_type(), theirs);
-      SLUICE_ENFORCE(same, ErrorCode::kUnimplemented, "onnx.function_opset",
-                     "{} is of opset {}, the model of opset {}, and {} is not "
-                     "the same in both",
-                     FunctionName(function), own, theirs,
-                     Shown(node.op_type()));
-    });
+    if (own == 0 || own == OpsetOf(model_)) return 0;
+    SLUICE_ENFORCE(own >= kOldestOpset && own <= kNewestOpset,
+                   ErrorCode::kUnimplemented, "onnx.function_opset",
+                   "{} is of opset {}, Sluice reads {} to {}",
+                   FunctionName(function), own, kOldestOpset, kNewestOpset);
+    return own;
   }
 
   // `around` is the number of graphs that enclose the nodes' graph.
@@ -302,8 +299,14 @@ class Inliner {
     cost_.Need(kBodies, callee.bytes);
     GraphProto body = GraphOf(function);
     const Given given(call, callee, &cost_);
-    ForEachNode(body.mutable_node(),
-                [&](NodeProto& node) { given.Bind(&node); });
+    ForEachNode(body.mutable_node(), [&](NodeProto& node) {
+      given.Bind(&node);
+      if (callee.opset == 0) return;
+      cost_.Need(kBodies, kNameBytes);
+      auto* opset = node.add_metadata_props();
+      opset->set_key(kOpsetKey);
+      opset->set_value(std::to_string(callee.opset));
+    });
     CheckNesting(body, around);
     const std::string prefix = PathName(call, index) + "/";
     NameNodes(prefix, body.mutable_node(), &cost_);
@@ -402,6 +405,16 @@ class Inliner {
 };
 
 }  // namespace
+
+int64_t OpsetOfNode(const NodeProto& node, int64_t otherwise) {
+  int64_t opset = otherwise;
+  for (const auto& property : node.metadata_props()) {
+    if (property.key() != kOpsetKey) continue;
+    const std::string& text = property.value();
+    std::from_chars(text.data(), text.data() + text.size(), opset);
+  }
+  return opset;
+}
 
 void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost) {
   Inliner(model, cost).Run();

@@ -12,11 +12,13 @@ namespace sluice::onnx {
 // - InvalidArgument for duplicate functions, and for a called function with
 //   invalid names (CheckNames), that calls itself, or that lacks the inputs,
 //   outputs or attributes of the call;
-// - Unimplemented if a function has another opset than the model, and an
-//   operator that it uses differs between them;
+// - Unimplemented for a function of an opset that the importer does not read;
 // - InvalidArgument for more than kMostGraphs nested graphs;
 // - ResourceExhausted for more than kMostCalls nested functions, and for more
 //   memory than `cost` allows.
 void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost);
+
+// The opset of the function that a node comes from, or `otherwise`.
+int64_t OpsetOfNode(const NodeProto& node, int64_t otherwise);
 
 }  // namespace sluice::onnx

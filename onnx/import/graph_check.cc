@@ -331,8 +331,10 @@ void Renaming::RenameNodes(GraphProto* graph,
       }
     }
   }
-  for (auto& output : *graph->mutable_output()) {
-    Replace(names_, output.mutable_name());
+  for (auto* values : {graph->mutable_output(), graph->mutable_value_info()}) {
+    for (auto& value : *values) {
+      Replace(names_, value.mutable_name());
+    }
   }
 }
 

@@ -29,9 +29,9 @@ extern const HandlerTable kAttentionHandlers, kContractionHandlers,
     kControlFlowHandlers, kConvHandlers, kCropHandlers, kElementwiseHandlers,
     kFusedAttentionHandlers, kFusedHandlers, kGroupedAttentionHandlers,
     kImageHandlers, kIndexingHandlers, kLossHandlers, kMovementHandlers,
-    kNormHandlers, kPackedWeightHandlers, kQuantizationHandlers,
-    kRecurrentHandlers, kResizeHandlers, kRotaryHandlers, kSequenceHandlers,
-    kSignalHandlers;
+    kNormHandlers, kOldHandlers, kPackedWeightHandlers, kQuantizationHandlers,
+    kRandomHandlers, kRecurrentHandlers, kResizeHandlers, kRotaryHandlers,
+    kSequenceHandlers, kSignalHandlers;
 
 // Splits a text at spaces.
 std::vector<std::string_view> WordsOf(std::string_view text);

@@ -16,6 +16,8 @@
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/model_file.h"
+#include "sluice/onnx/import/ranks.h"
+#include "sluice/onnx/import/sequences.h"
 #include "sluice/onnx/import/value_map.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/cancel.h"
@@ -38,9 +40,11 @@ class NodeImport {
  public:
   NodeImport(const ::onnx::ModelProto& model,
              const std::string& name,
+             Names refused_inputs,
              ValueMap* values)
       : model_(model),
         name_(name),
+        refused_inputs_(std::move(refused_inputs)),
         opset_(OpsetOf(model)),
         values_(*values),
         import_graph_([this](const GraphProto& graph) { ImportGraph(graph); }) {
@@ -50,6 +54,10 @@ class NodeImport {
   void ImportGraph(const GraphProto& graph) {
     for (const auto& value : graph.value_info()) {
       types_.emplace(value.name(), &value);
+      StateRank(value);
+    }
+    for (const auto& output : graph.output()) {
+      StateRank(output);
     }
     int index = 0;
     for (const auto& node : graph.node()) {
@@ -81,13 +89,18 @@ class NodeImport {
           [](const std::string& output) { return !output.empty(); });
       SLUICE_ENFORCE(has_output, ErrorCode::kInvalidArgument,
                      "onnx.output_count", "{} has no output", known_as);
-      Node imported(node, location, &values_, import_graph_);
-      if (handler != nullptr) {
-        handler(imported);
-      } else {
-        ImportCounterpart(*counterpart, imported);
-      }
-      imported.attributes().CheckAllAsked();
+      const auto attempt = [&](const NodeProto& proto) {
+        Node imported(proto, location, &values_, import_graph_);
+        if (handler != nullptr) {
+          handler(imported);
+        } else {
+          ImportCounterpart(*counterpart, imported);
+        }
+        // Up to opset 5: which inputs may be overwritten.
+        if (opset_ < 6) imported.attributes().Ignore("consumed_inputs");
+        imported.attributes().CheckAllAsked();
+      };
+      ImportOrNarrow(node, location, attempt);
     } catch (const LostSubgraph&) {
       ++not_tried_;
       return Lose(node);
@@ -96,7 +109,8 @@ class NodeImport {
         Refuse(node, index, FirstLine(error.what()));
         return Lose(node);
       }
-      if (!refused_.empty()) {  // it may read a stand-in
+      if (!refused_.empty() || !refused_inputs_.empty()) {
+        // It may read a stand-in.
         ++not_tried_;
         return Lose(node);
       }
@@ -110,9 +124,12 @@ class NodeImport {
   }
 
   void RaiseRefused() const {
-    if (refused_.empty()) return;
+    if (refused_.empty() && refused_inputs_.empty()) return;
     std::string lines;
     int nodes = 0, unlisted = 0;
+    for (const std::string& reason : refused_inputs_) {
+      lines += "\n  " + reason;
+    }
     for (const Refusal& refusal : refused_) {
       nodes += refusal.count;
       if (&refusal - refused_.data() >= kMostListed) {
@@ -130,9 +147,15 @@ class NodeImport {
           Format("\n  ({} after them not tried)",
                  not_tried_ == 1 ? "1 node" : Format("{} nodes", not_tried_));
     }
+    const std::string inputs =
+        Format("{} of the inputs", refused_inputs_.size());
+    const std::string what =
+        refused_inputs_.empty() ? Format("{} of the nodes", nodes)
+        : nodes == 0            ? inputs
+                     : Format("{} and {} of the nodes", inputs, nodes);
     Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
-          "{} of the nodes of {} (opset {}) cannot be imported:{}", nodes,
-          name_, opset_, lines);
+          "{} of {} (opset {}) cannot be imported:{}", what, name_, opset_,
+          lines);
   }
 
  private:
@@ -149,6 +172,31 @@ class NodeImport {
     std::string& around_;
     std::string before_;
   };
+
+  void StateRank(const ::onnx::ValueInfoProto& value) {
+    values_.StateRank(value.name(),
+                      value.type().tensor_type().shape().dim_size());
+  }
+
+  // Calls attempt(node), and, where a form is refused, again with what the
+  // model states of inputs.
+  template <typename Attempt>
+  void ImportOrNarrow(const NodeProto& node,
+                      const std::string& location,
+                      const Attempt& attempt) {
+    try {
+      return attempt(node);
+    } catch (const Error& error) {
+      const bool begun = std::any_of(node.output().begin(), node.output().end(),
+                                     [this](const std::string& output) {
+                                       return values_.program().HasVar(output);
+                                     });
+      if (error.code() != ErrorCode::kUnimplemented || begun) throw;
+      const auto ranked = WithStatedRanks(node, location, &values_);
+      if (!ranked) throw;
+      attempt(*ranked);
+    }
+  }
 
   // "node 0 (Add) in node loop (Loop)"; the index is within its own graph.
   std::string NameOf(const NodeProto& node, int index) const {
@@ -168,7 +216,8 @@ class NodeImport {
       }
       return other;
     }
-    const Handler handler = FindHandler(node.op_type(), opset_);
+    const Handler handler =
+        FindHandler(node.op_type(), OpsetOfNode(node, opset_));
     if (handler != nullptr) return handler;
     *counterpart = FindCounterpart(node.op_type());
     if (*counterpart != nullptr) return nullptr;
@@ -250,6 +299,7 @@ class NodeImport {
 
   const ::onnx::ModelProto& model_;
   const std::string& name_;
+  const Names refused_inputs_;
   int64_t opset_;
   ValueMap& values_;
   const sluice::onnx::ImportGraph import_graph_;
@@ -268,8 +318,9 @@ class NodeImport {
 // Adds the ops of all nodes, in order.
 void ImportNodes(const ::onnx::ModelProto& model,
                  const std::string& name,
+                 Names refused_inputs,
                  ValueMap* values) {
-  NodeImport import(model, name, values);
+  NodeImport import(model, name, std::move(refused_inputs), values);
   try {
     import.ImportGraph(model.graph());
   } catch (const LostSubgraph&) {
@@ -300,13 +351,14 @@ OnnxMetadata MetadataOf(const ::onnx::ModelProto& model) {
 OnnxModel Import(std::string_view bytes,
                  const std::string& name,
                  const std::string& folder,
-                 const OnnxLimits& limits) {
+                 const OnnxOptions& options) {
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
   MakeSparseInitialisersNodes(&model);
+  ImportCost cost(options.limits, bytes.size());
+  TakeSequencesApart(options.sequence_lengths, &cost, model.mutable_graph());
   SortNodes(&model);
   CheckNames(model.graph());
-  ImportCost cost(limits, bytes.size());
   InlineFunctions(&model, &cost);
   if (model.functions_size() > 0) CheckNames(model.graph());
   MakeNamesUnique(model.mutable_graph());
@@ -314,8 +366,9 @@ OnnxModel Import(std::string_view bytes,
   OnnxModel result;
   result.metadata = MetadataOf(model);
   AddInitialisers(folder, model.mutable_graph(), &values);
-  result.inputs = AddInputs(model.graph(), name, &values);
-  ImportNodes(model, name, &values);
+  Names refused_inputs;
+  result.inputs = AddInputs(model.graph(), name, &values, &refused_inputs);
+  ImportNodes(model, name, std::move(refused_inputs), &values);
   result.outputs = FindOutputs(model.graph(), &values);
   result.program = values.TakeProgram();
   result.parameters = values.TakeParameters();
@@ -325,8 +378,8 @@ OnnxModel Import(std::string_view bytes,
 OnnxModel ImportNamed(std::string_view bytes,
                       const std::string& name,
                       const std::string& folder,
-                      const OnnxLimits& limits) try {
-  return Import(bytes, name, folder, limits);
+                      const OnnxOptions& options) try {
+  return Import(bytes, name, folder, options);
 } catch (Error& error) {
   if (std::string_view(error.what()).find(name) == std::string_view::npos) {
     error.AddContext(Format("in {}", name));
@@ -362,14 +415,13 @@ OnnxModel LoadOnnx(const std::string& path, const OnnxOptions& options) {
   CheckFileSize(input.size(), name);  // before reading the file
   const std::string bytes = input.ReadAll();
   return ImportNamed(bytes, name,
-                     options.folder.empty() ? folder : options.folder,
-                     options.limits);
+                     options.folder.empty() ? folder : options.folder, options);
 }
 
 OnnxModel ParseOnnx(std::string_view bytes, const OnnxOptions& options) {
   return ImportNamed(bytes,
                      options.name.empty() ? "the ONNX model" : options.name,
-                     options.folder, options.limits);
+                     options.folder, options);
 }
 
 }  // namespace sluice::onnx

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include <google/protobuf/io/coded_stream.h>
 
@@ -77,27 +76,14 @@ void CheckVersions(const ::onnx::ModelProto& model) {
                  "the model has IR version {}, this build of Sluice knows them "
                  "up to {}",
                  model.ir_version(), static_cast<int>(::onnx::IR_VERSION));
-  std::map<std::string_view, int64_t> versions;
-  for (const auto& opset : model.opset_import()) {
-    const std::string_view domain =
-        opset.domain() == "ai.onnx" ? "" : std::string_view(opset.domain());
-    const int64_t first =
-        versions.try_emplace(domain, opset.version()).first->second;
-    SLUICE_ENFORCE(first == opset.version(), ErrorCode::kInvalidArgument,
-                   "onnx.opset_twice",
-                   "the model imports opsets {} and {} of domain {}; expected "
-                   "one",
-                   first, opset.version(), Shown(opset.domain()));
-  }
   const int64_t opset = OpsetOf(model);
   SLUICE_ENFORCE(opset != 0, ErrorCode::kInvalidArgument, "onnx.no_opset",
                  "the model does not say which opset its operators are of "
                  "(opset_import)");
   SLUICE_ENFORCE(opset >= kOldestOpset, ErrorCode::kUnimplemented,
                  "onnx.opset_old",
-                 "the model is of opset {}, Sluice reads {} to {}; "
-                 "onnx.version_converter makes it newer",
-                 opset, kOldestOpset, kNewestOpset);
+                 "the model is of opset {}, Sluice reads {} to {}", opset,
+                 kOldestOpset, kNewestOpset);
   SLUICE_ENFORCE(opset <= kNewestOpset, ErrorCode::kUnimplemented,
                  "onnx.opset_new",
                  "the model is of opset {}, Sluice reads {} to {}", opset,
@@ -140,11 +126,12 @@ void CheckNesting(const GraphProto& graph, int around) {
 }
 
 int64_t OpsetOf(const ::onnx::ModelProto& model) {
-  for (const auto& opset : model.opset_import()) {
-    if (opset.domain().empty() || opset.domain() == "ai.onnx") {
-      return opset.version();
-    }
-  }
+  const auto last = std::find_if(
+      model.opset_import().rbegin(), model.opset_import().rend(),
+      [](const auto& opset) {
+        return opset.domain().empty() || opset.domain() == "ai.onnx";
+      });
+  if (last != model.opset_import().rend()) return last->version();
   // If all nodes are in functions, the functions specify the opset.
   int64_t newest = 0;
   for (const auto& function : model.functions()) {

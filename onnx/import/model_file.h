@@ -10,7 +10,7 @@ namespace sluice::onnx {
 
 // The newest and the oldest opset that the importer supports.
 inline constexpr int64_t kNewestOpset = 28;
-inline constexpr int64_t kOldestOpset = 7;
+inline constexpr int64_t kOldestOpset = 1;
 
 // Raises ResourceExhausted for 2 GiB and more, which protobuf cannot read.
 void CheckFileSize(uint64_t bytes, const std::string& name);
@@ -28,7 +28,8 @@ void ParseModel(std::string_view bytes,
 // `around` graphs that enclose this one.
 void CheckNesting(const GraphProto& graph, int around = 0);
 
-// The opset of ONNX's own operators in a checked model.
+// The opset of ONNX's own operators in a checked model. If the model imports
+// several, it is the last one, as in onnxruntime.
 int64_t OpsetOf(const ::onnx::ModelProto& model);
 
 }  // namespace sluice::onnx

@@ -424,7 +424,12 @@ Node::Block Node::AddBlock(const GraphProto& graph,
   try {
     for (int i = 0; i < graph.input_size(); ++i) {
       const auto& input = graph.input(i);
-      const ValueType type = TypeOfInput(input, inputs[static_cast<size_t>(i)]);
+      const ValueType& given = inputs[static_cast<size_t>(i)];
+      ValueType type = TypeOfInput(input, given);
+      if (given.is_first && given.dims.rank() != type.dims.rank()) {
+        values_.StateRank(input.name(), std::max(type.dims.rank(), 0));
+        type.dims = DDim::UnknownRank();
+      }
       block.inputs.push_back(input.name());
       program.Data(input.name(), type.dtype, type.dims, location_.c_str(), 0);
     }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sluice/onnx/import/graph_check.h"
+#include "sluice/onnx/import/sequences.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
 
@@ -183,10 +184,16 @@ DDim DimsOf(const OnnxValue& value) {
 
 OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
   const std::string what = "input " + Shown(input.name());
+  SLUICE_ENFORCE(
+      !input.type().has_sequence_type(), ErrorCode::kUnimplemented,
+      "onnx.input_sequence",
+      "{} of the graph is a sequence; sequence_lengths says how many "
+      "tensors it has",
+      what);
   SLUICE_ENFORCE(input.type().has_tensor_type(), ErrorCode::kUnimplemented,
                  "onnx.input_type",
-                 "{} of the graph is no tensor (a sequence, a map, an optional "
-                 "or sparse value), which Sluice lacks",
+                 "{} of the graph is no tensor (a map, an optional or sparse "
+                 "value), which Sluice lacks",
                  what);
   const auto& type = input.type().tensor_type();
   OnnxValue value;
@@ -247,11 +254,20 @@ ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
 
 std::vector<OnnxValue> AddInputs(const GraphProto& graph,
                                  const std::string& model,
-                                 ValueMap* values) {
+                                 ValueMap* values,
+                                 Names* refused) {
   std::vector<OnnxValue> inputs;
   for (const auto& input : graph.input()) {
     if (values->FindConstant(input.name()) != nullptr) continue;
-    OnnxValue& value = inputs.emplace_back(InputOf(input));
+    try {
+      inputs.push_back(InputOf(input));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnimplemented) throw;
+      refused->emplace_back(error.what());
+      values->AddLost(input.name());
+      continue;
+    }
+    const OnnxValue& value = inputs.back();
     const std::string location =
         Format("input {} of {}", Shown(value.name), model);
     values->program().Data(value.name, value.dtype, DimsOf(value),
@@ -260,25 +276,48 @@ std::vector<OnnxValue> AddInputs(const GraphProto& graph,
   return inputs;
 }
 
+namespace {
+
+OnnxValue OutputOf(const std::string& name,
+                   const ::onnx::TypeProto& type,
+                   ValueMap* values) {
+  OnnxValue value;
+  values->MakeVariable(name);
+  value.name = values->Name(name);
+  value.dtype = values->DTypeOf(value.name);
+  const DDim dims = values->DimsOf(value.name);
+  if (type.has_tensor_type() && type.tensor_type().has_shape()) {
+    value.rank_known = true;
+    value.shape = ShapeOf(type.tensor_type().shape());
+  }
+  if (!dims.rank_known()) return value;
+  value.rank_known = true;
+  value.shape.resize(static_cast<size_t>(dims.rank()));
+  for (int axis = 0; axis < dims.rank(); ++axis) {
+    if (dims[axis] < 0) continue;
+    value.shape[static_cast<size_t>(axis)] = {dims[axis], ""};
+  }
+  return value;
+}
+
+}  // namespace
+
 std::vector<OnnxValue> FindOutputs(const GraphProto& graph, ValueMap* values) {
   std::vector<OnnxValue> outputs;
   for (const auto& output : graph.output()) {
-    OnnxValue& value = outputs.emplace_back();
-    values->MakeVariable(output.name());
-    value.name = values->Name(output.name());
-    value.dtype = values->DTypeOf(value.name);
-    const DDim dims = values->DimsOf(value.name);
-    if (output.type().has_tensor_type() &&
-        output.type().tensor_type().has_shape()) {
-      value.rank_known = true;
-      value.shape = ShapeOf(output.type().tensor_type().shape());
+    const Names* parts = values->FindSequence(output.name());
+    if (parts == nullptr) {
+      outputs.push_back(OutputOf(output.name(), output.type(), values));
+      continue;
     }
-    if (!dims.rank_known()) continue;
-    value.rank_known = true;
-    value.shape.resize(static_cast<size_t>(dims.rank()));
-    for (int axis = 0; axis < dims.rank(); ++axis) {
-      if (dims[axis] < 0) continue;
-      value.shape[static_cast<size_t>(axis)] = {dims[axis], ""};
+    for (size_t i = 0; i < parts->size(); ++i) {
+      const std::string name =
+          values->NewName(NameOfPart(output.name(), static_cast<int64_t>(i)));
+      values->cost().Need("its outputs", kOpBytes);
+      values->MakeVariable((*parts)[i]);
+      values->program().AppendOp("assign", {{"X", {(*parts)[i]}}}, {},
+                                 SourceLocation{}, {{"Out", {name}}});
+      outputs.push_back(OutputOf(name, {}, values));
     }
   }
   return outputs;

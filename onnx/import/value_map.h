@@ -16,6 +16,8 @@ namespace sluice::onnx {
 struct ValueType {
   DType dtype;
   DDim dims;
+  // Whether it is that of a first value, which may be a mere placeholder.
+  bool is_first = false;
 };
 
 // The values of a graph during import: variables of the program, and constants,
@@ -43,6 +45,15 @@ class ValueMap {
   const Tensor* FindConstant(const std::string& name) const;
   DDim DimsOf(const std::string& name) const;
   DType DTypeOf(const std::string& name) const;
+  // The rank of a value by the model's own statement, which may be wrong; 0 if
+  // it states none.
+  void StateRank(const std::string& name, int rank) {
+    stated_ranks_.emplace(name, rank);
+  }
+  int StatedRank(const std::string& name) const {
+    const auto stated = stated_ranks_.find(name);
+    return stated == stated_ranks_.end() ? 0 : stated->second;
+  }
 
   // A sequence of tensors, which exists only during import: the names of the
   // tensors, in order. Raises ResourceExhausted.
@@ -80,6 +91,7 @@ class ValueMap {
   Program program_;
   std::vector<std::pair<std::string, Tensor>> parameters_;
   std::map<std::string, Tensor> constants_;
+  std::map<std::string, int> stated_ranks_;
   std::map<std::string, std::vector<std::string>> sequences_;
   std::set<std::string> taken_;
   std::map<std::string, int> numbers_;  // the last number used, by base name
@@ -100,14 +112,15 @@ void AddInitialisers(const std::string& folder,
                      ValueMap* values);
 
 // Adds the inputs that are not initialisers as variables to feed, with `model`
-// in their locations. Raises Unimplemented for other types than tensors, and
-// for dtypes and ranks that Sluice lacks.
+// in their locations. Inputs of other types than tensors, and of dtypes and
+// ranks that Sluice lacks, are lost values, whose reasons become `refused`.
 std::vector<OnnxValue> AddInputs(const GraphProto& graph,
                                  const std::string& model,
-                                 ValueMap* values);
+                                 ValueMap* values,
+                                 Names* refused);
 
 // The outputs, with the dtypes and shapes of their variables, and the model's
-// names of unknown sizes.
+// names of unknown sizes. One that is a sequence is several ("y[0]").
 std::vector<OnnxValue> FindOutputs(const GraphProto& graph, ValueMap* values);
 
 }  // namespace sluice::onnx

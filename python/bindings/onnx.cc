@@ -158,8 +158,10 @@ void BindOnnx(nb::module_& m) {
   // path, or with `is_bytes` the model. Reads all before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
-           nb::handle folder, nb::handle name, nb::handle limits) {
+           nb::handle folder, nb::handle name, nb::handle limits,
+           const std::map<std::string, int64_t>& sequence_lengths) {
           onnx::OnnxOptions options;
+          options.sequence_lengths = sequence_lengths;
           if (!limits.is_none()) options.limits = ToLimits(limits);
           if (!folder.is_none()) options.folder = ToPath(folder);
           if (!name.is_none()) options.name = ToText(name, "onnx.load: name");

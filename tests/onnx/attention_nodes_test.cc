@@ -1,5 +1,6 @@
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
@@ -51,10 +52,16 @@ TEST(OnnxAttention, RefusesWhatDoesNotFit) {
           });
 }
 
-TEST(OnnxAttention, RefusesAScaleOfAnUnknownSize) {
-  const ModelBuilder builder = Attention({1, 1, 2, -1});
-  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
-              {"node_7", "one over the root"}, [&] { builder.Load(); });
+TEST(OnnxAttention, ScalesByTheRootOfAnOpenSize) {
+  const std::vector<std::vector<float>> feeds = {{1, 2, 3, 4, 4, 3, 2, 2},
+                                                 {1, 0, 1, 0, 0, 1, 0, 2},
+                                                 {1, 2, 3, 4, 5, 6, 7, 8}};
+  const auto known = Attention({1, 1, 2, 4}).Run(feeds)[0];
+  const auto open = Attention({1, 1, 2, -1}).Run(feeds)[0];
+  ASSERT_EQ(open.size(), known.size());
+  for (size_t i = 0; i < known.size(); ++i) {
+    EXPECT_NEAR(open[i], known[i], 1e-5) << i;
+  }
 }
 
 }  // namespace

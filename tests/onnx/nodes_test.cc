@@ -240,17 +240,11 @@ TEST(OnnxNodes, ResizesAreChecked) {
   });
   Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
           sizes([&](auto& node) {
+            SetString(node, "mode", "linear");
             SetString(node, "coordinate_transformation_mode",
                       "tf_half_pixel_for_nn");
           }),
           18);
-  Refused(
-      ErrorCode::kUnimplemented, "onnx.unsupported", "Resize",
-      [](auto& builder, auto& node) {
-        builder.Floats("scales", {4}, {1, 1, 0.5F, 2});
-        node.add_input("scales");
-      },
-      10);
 }
 
 TEST(OnnxNodes, UpsamplesTakeTheElementBefore) {
@@ -269,6 +263,13 @@ TEST(OnnxNodes, EarlyResizesRoundUpWhereTheyShrink) {
   builder.Node("Resize", {"x", "scales"}, {"y"});
   builder.Output("y");
   EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({1, 3}));
+  ModelBuilder both(10);
+  both.Input("x", {2, 4});
+  both.Floats("scales", {2}, {1.5F, 0.6F});
+  both.Node("Resize", {"x", "scales"}, {"y"});
+  both.Output("y");
+  EXPECT_EQ(both.Run({{1, 2, 3, 4, 5, 6, 7, 8}})[0],
+            std::vector<float>({1, 3, 1, 3, 5, 7}));
 }
 
 TEST(OnnxNodes, AxesAreChecked) {

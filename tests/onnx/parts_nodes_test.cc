@@ -78,13 +78,17 @@ TEST(OnnxParts, SplitRefusesSizesThatDoNotAddUp) {
   refuse({4}, "onnx.split_length", "by 1 sizes");
   refuse({5, -1}, "onnx.split_part", "size -1");
   refuse({INT64_MAX, INT64_MAX}, "onnx.split_part", "part of size");
+}
 
-  ModelBuilder late;
-  late.Input("x", {-1, 2});
-  late.Node("Split", {"x"}, {"a", "b"});
-  late.Output("a");
-  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
-              {"dim 0 of its input is known only"}, [&] { late.Load(); });
+TEST(OnnxParts, SplitMakesPartsOfAnOpenSizeEqual) {
+  ModelBuilder builder;
+  builder.Input("x", {-1});
+  builder.Node("Split", {"x"}, {"a", "", "b"});
+  builder.Output("a");
+  builder.Output("b");
+  const auto results = builder.Run({{0, 1, 2, 3, 4, 5, 6}});
+  EXPECT_EQ(results[0], (Floats{0, 1, 2}));
+  EXPECT_EQ(results[1], (Floats{6}));
 }
 
 TEST(OnnxParts, SplitRefusesCountsThatDoNotFit) {

@@ -199,7 +199,7 @@ TEST(OnnxSequences, RefusesWhatNeedsATensor) {
               [&] { part.Load(); });
 }
 
-TEST(OnnxSequences, OtherOperatorsAndOutputsTakeTensors) {
+TEST(OnnxSequences, OtherOperatorsTakeTensors) {
   ModelBuilder relu = Three();
   relu.Node("Relu", {"list"}, {"y"});
   ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
@@ -209,10 +209,35 @@ TEST(OnnxSequences, OtherOperatorsAndOutputsTakeTensors) {
   at.Node("SequenceAt", {"a", "position"}, {"y"});
   ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
               {"SequenceAt", "input 0 is a tensor"}, [&] { at.Load(); });
-  ModelBuilder output = Three();
-  output.Node("Identity", {"list"}, {"y"});
-  ExpectError(ErrorCode::kUnimplemented, "onnx.sequence", {"y is a sequence"},
-              [&] { output.Load(); });
+}
+
+TEST(OnnxSequences, InputsHaveAsManyTensorsAsTheCallerSays) {
+  ModelBuilder builder;
+  auto* list = builder.graph().add_input();
+  list->set_name("list");
+  list->mutable_type()
+      ->mutable_sequence_type()
+      ->mutable_elem_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(::onnx::TensorProto::FLOAT);
+  builder.Node("Identity", {"list"}, {"y"});
+  builder.Output("y");
+  const auto load = [&](const std::string& name, int64_t length) {
+    return builder.Load({.sequence_lengths = {{name, length}}});
+  };
+  const onnx::OnnxModel model = load("list", 2);
+  ASSERT_EQ(model.inputs.size(), 2U);
+  EXPECT_EQ(model.inputs[1].name, "list[1]");
+  ASSERT_EQ(model.outputs.size(), 2U);
+  EXPECT_EQ(model.outputs[0].name, "y[0]");
+  EXPECT_TRUE(load("list", 0).outputs.empty());
+  ExpectError(ErrorCode::kUnimplemented, "onnx.unsupported",
+              {"input list of the graph is a sequence", "sequence_lengths"},
+              [&] { builder.Load(); });
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_input",
+              {"names lists"}, [&] { load("lists", 2); });
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_input_length",
+              {"-1 tensors for list"}, [&] { load("list", -1); });
 }
 
 TEST(OnnxSequences, ALengthThatIsKnownLateIsNamed) {

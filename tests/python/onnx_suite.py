@@ -217,6 +217,13 @@ def reason(error: BaseException) -> str:
     that reason and on every machine."""
     text = str(error).strip()
     lines = text.splitlines() or [""]
+    value = re.search(
+        r"^ *(?:input|output|initializer) \S+ (?:of the graph )?((?:has|is) .*)",
+        text,
+        re.M,
+    )
+    if value:
+        return f"an input or output {value[1]}"
     # Selects the first line of "node 0 (Relu) in node 2 (If): ...".
     nodes = re.findall(
         r"^ *node .+? \(([\w.]+)\)(?: in node [^:]+)?: (.+)$", text, re.M
@@ -236,12 +243,6 @@ def reason(error: BaseException) -> str:
         if "Mismatched elements" in text and "shape" not in lines[0]:
             return "other values than expected"
         return f"not as expected: {' '.join(' '.join(lines[:4]).split())}"
-    value = re.match(
-        r"(?:input|output|initializer) \S+ (?:of the graph )?((?:has|is) .*)",
-        lines[0],
-    )
-    if value:
-        return f"an input or output {value[1]}"
     return f"{type(error).__name__}: {lines[0]}"
 
 

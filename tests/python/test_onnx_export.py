@@ -100,10 +100,10 @@ ONE_OUTPUT = {
 # half in the other modes; GatherElements only if all dims are equal; unsorted
 # Unique uses rows instead of elements.
 REFERENCE_LACKS = {
-    "affine_grid", "cast", "conv2d_transpose", "conv3d_transpose", "flatten",
-    "gather_elements", "grid_sample", "group_norm", "gru", "lrn", "lstm",
-    "one_hot", "pad", "pool2d", "pool3d", "quantize_linear",
-    "reduce_log_sum_exp", "resize", "simple_rnn", "unique",
+    "affine_grid", "cast", "conv2d_transpose", "conv3d_transpose",
+    "deformable_conv", "flatten", "gather_elements", "grid_sample",
+    "group_norm", "gru", "lrn", "lstm", "one_hot", "pad", "pool2d", "pool3d",
+    "quantize_linear", "reduce_log_sum_exp", "resize", "simple_rnn", "unique",
 }
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx.version_converter
 from onnx.backend.base import Backend, BackendRep
 
 import onnx
@@ -22,8 +21,6 @@ __all__ = [
     "SluiceBackend", "SluiceBackendRep", "is_compatible", "prepare",
     "run_model", "run_node", "supports_device",
 ]
-
-_OLDEST_OPSET = 7
 
 
 class SluiceBackendRep(BackendRep):
@@ -58,14 +55,7 @@ class SluiceBackend(Backend):
     def prepare(
         cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any
     ) -> SluiceBackendRep:
-        """Load a model. If its opset is too old for load(),
-        onnx.version_converter converts it first.
-        """
-        if any(
-            opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET
-            for opset in model.opset_import
-        ):
-            model = onnx.version_converter.convert_version(model, _OLDEST_OPSET)
+        """Load a model."""
         return SluiceBackendRep(load(model.SerializeToString()))
 
     @classmethod

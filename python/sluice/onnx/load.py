@@ -65,9 +65,22 @@ class Model:
     ) -> list[Any]:
         """Run the model and return its outputs, or ``fetch_list``.
 
+        A list is fed as the inputs ``x[0]``, ``x[1]`` and so on, which a
+        sequence has become.
+
         Raises what ``Executor.run`` raises.
         """
         fetches = [v.name for v in self.outputs]
+        own = {v.name for v in self.inputs}
+        parts = {
+            f"{name}[{i}]": part
+            for name, value in feed.items()
+            if name not in own and isinstance(value, (list, tuple))
+            for i, part in enumerate(value)
+        }
+        if own & parts.keys():
+            whole = {n: v for n, v in feed.items() if f"{n}[0]" not in parts}
+            feed = whole | parts
         return self.executor.run(
             self.program,
             feed,
@@ -101,6 +114,7 @@ def load(
     scope: _core.Scope | None = None,
     place: Any = None,
     limits: Mapping[str, float] | None = None,
+    sequence_lengths: Mapping[str, int] | None = None,
 ) -> Model:
     """Read an ONNX model.
 
@@ -116,6 +130,9 @@ def load(
             beyond which constants are computed at run time. Each byte of the
             model adds ``memory_bytes_per_file_byte`` (64) and
             ``folded_operations_per_file_byte`` (4000).
+        sequence_lengths: how many tensors the inputs have that are sequences,
+            by name. They are inputs ``x[0]``, ``x[1]`` and so on;
+            :meth:`Model.run` takes a list for ``x``, too.
 
     Raises:
         NotFoundError: a file cannot be read.
@@ -142,6 +159,7 @@ def load(
         folder,
         name,
         limits,
+        dict(sequence_lengths or {}),
     )
     return Model(
         program,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .case import case, compute, moves
+from .case import Tensor, case, compute, moves
 
 
 class Windows:
@@ -437,3 +437,105 @@ def unfold(x, kernel_sizes, strides, paddings, dilations):
     out = np.moveaxis(out, (2, 3), (-2, -1))
     rows = x.shape[1] * int(np.prod(kernel_sizes))
     return out.reshape(len(x), rows, int(np.prod(windows.counts)))
+
+
+# (image, filter, attributes, whether there are a bias and a mask)
+DEFORMED = [
+    ([2, 3, 5, 6], [2, 3, 3, 2], {}, True),
+    ([1, 4, 6, 5], [6, 2, 2, 3], {"groups": 2, "deformable_groups": 2}, False),
+    (
+        [1, 2, 7, 5],
+        [1, 2, 3, 3],
+        {"paddings": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]},
+        True,
+    ),
+    ([1, 1, 1, 1], [1, 1, 1, 1], {}, False),
+    ([0, 1, 3, 3], [1, 1, 2, 2], {}, False),
+    ([1, 8, 40, 37], [4, 8, 3, 3], {"deformable_groups": 4}, True),
+]
+
+
+def deformed(make):
+    for x, filter, attributes, more in DEFORMED:
+        settings = {
+            "strides": [1, 1],
+            "paddings": [0, 0],
+            "dilations": [1, 1],
+            "groups": 1,
+            "deformable_groups": 1,
+        } | attributes
+        names = "strides", "paddings", "dilations"
+        counts = Windows(x[2:], filter[2:], *(settings[n] for n in names)).counts
+        taps = settings["deformable_groups"] * filter[2] * filter[3]
+        moves = make.integers("T", [x[0], 2 * taps, *counts], -20, 20).values
+        example = {
+            "Input": make.values(*x),
+            "Offset": Tensor(moves / 8),
+            "Filter": make.values(*filter),
+        }
+        if more:
+            example["Bias"] = make.values(filter[0])
+            example["Mask"] = make.values(x[0], taps, *counts)
+        yield example | settings
+
+
+def moved_pixels(image, down, right):
+    """Pixels [channel, ...] at the places `down` and `right`, by bilinear
+    interpolation; 0 outside, and for pixels of weight 0."""
+    height, width = image.shape[1:]
+    top, left = np.floor(down).astype(int), np.floor(right).astype(int)
+    found = np.zeros((len(image), *down.shape))
+    for i in 0, 1:
+        for k in 0, 1:
+            y, x = top + i, left + k
+            weight = (1 - abs(down - y)) * (1 - abs(right - x))
+            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            weight = np.where(inside, weight, 0)
+            pixels = image[:, y.clip(0, height - 1), x.clip(0, width - 1)]
+            with np.errstate(invalid="ignore"):
+                found += np.where(weight == 0, 0, weight * pixels)
+    return found
+
+
+@case("deformable_conv", deformed, slack=8)
+def deformable_conv(input, offset, filter, bias, mask, attributes):
+    names = "strides", "paddings", "dilations"
+    windows = Windows(
+        input.shape[2:], filter.shape[2:], *(attributes[n] for n in names)
+    )
+    groups, parts = attributes["groups"], attributes["deformable_groups"]
+    images, channels = input.shape[:2]
+    counts, kernel = windows.counts, filter.shape[2:]
+    # Places of each element of each window, [axis, element..., window...].
+    places = np.zeros((2, *kernel, *counts))
+    for axis in 0, 1:
+        element = np.arange(kernel[axis]) * windows.dilations[axis]
+        window = np.arange(counts[axis]) * windows.strides[axis]
+        sums = element[:, None] + window - windows.pads[axis][0]
+        shape = [1, 1, 1, 1]
+        shape[axis], shape[axis + 2] = sums.shape
+        places[axis] = sums.reshape(shape)
+    out = np.zeros((images, len(filter), *counts))
+    for n in range(images):
+        moves = offset[n].reshape(parts, *kernel, 2, *counts)
+        pixels = np.concatenate(
+            [
+                moved_pixels(
+                    part, places[0] + move[:, :, 0], places[1] + move[:, :, 1]
+                )
+                for part, move in zip(np.split(input[n], parts), moves)
+            ]
+        )
+        if mask is not None:
+            factors = mask[n].reshape(parts, *kernel, *counts)
+            pixels = pixels * np.repeat(factors, channels // parts, 0)
+        for group, (part, weights) in enumerate(
+            zip(np.split(pixels, groups), np.split(filter, groups))
+        ):
+            size = len(weights)
+            out[n, group * size : (group + 1) * size] = np.einsum(
+                "cijyx,mcij->myx", part, weights
+            )
+    if bias is not None:
+        out += bias[:, None, None]
+    return {"Output": out}

@@ -389,3 +389,90 @@ def affine_grid_grad(out_grad, align_corners):
     grads = out_grad.reshape(len(out_grad), count, rank)
     pixels = pixels.reshape(count, rank + 1)
     return {"Theta@GRAD": np.einsum("npr,pk->nrk", grads, pixels)}
+
+
+def regions(make):
+    """Places are multiples of 1/8, so that they are exact."""
+    number = 0
+    for x, count in [
+        ([2, 3, 6, 9], 3),
+        ([1, 1, 1, 1], 1),
+        ([1, 2, 5, 4], 0),
+        ([3, 17, 20, 12], 11),
+    ]:
+        for mode in "avg", "max":
+            for coordinates in "half_pixel", "output_half_pixel":
+                number += 1
+                corner = make.integers("T", [count, 2], -16, 40).values / 8
+                size = make.integers("T", [count, 2], 2, 50).values / 8
+                yield {
+                    "X": make.values(*x),
+                    "Rois": Tensor(np.concatenate([corner, corner + size], 1)),
+                    "BatchIndices": make.integers("int64", [count], 0, x[0] - 1),
+                    "mode": mode,
+                    "coordinate_transformation_mode": coordinates,
+                    "pooled_height": 4,
+                    "pooled_width": 2,
+                    "sampling_ratio": number % 3,
+                    "spatial_scale": 0.5 if number % 2 else 1.0,
+                }
+
+
+def region_weights(begin, end, parts, ratio, size):
+    """[point, pixel]: the weights of the two pixels around each point."""
+    part = (end - begin) / parts
+    count = ratio or int(np.ceil(part))
+    places = begin + (np.arange(parts * count) + 0.5) * part / count
+    near = (places >= -1) & (places <= size)
+    places = np.clip(places, 0, size - 1)
+    low = np.floor(places).astype(int)
+    rows = np.arange(len(places))
+    weights = np.zeros((2, len(places), size))
+    weights[0, rows, low] = 1 - (places - low)
+    weights[1, rows, np.minimum(low + 1, size - 1)] = places - low
+    return weights * near[:, None]
+
+
+def times(weights, axis, x):
+    """The sums of weights [point, pixel] with pixels along an axis; those whose
+    weight is 0 do not count."""
+    taken = np.moveaxis(x, axis, -1)[..., None, :]
+    with np.errstate(invalid="ignore"):
+        terms = np.where(weights == 0, 0, weights * taken)
+    return np.moveaxis(terms.sum(-1), -1, axis)
+
+
+@case("roi_align", regions, slack=8)
+def roi_align(x, rois, batch_indices, attributes):
+    sizes = [attributes["pooled_height"], attributes["pooled_width"]]
+    moved = attributes["coordinate_transformation_mode"] == "half_pixel"
+    out = np.zeros((len(rois), x.shape[1], *sizes))
+    for number, (roi, image) in enumerate(zip(rois, batch_indices)):
+        roi = roi * attributes["spatial_scale"] - (0.5 if moved else 0)
+        rows, columns = (
+            region_weights(
+                roi[at],
+                roi[at + 2] if moved else max(roi[at + 2], roi[at] + 1),
+                sizes[1 - at],
+                attributes["sampling_ratio"],
+                x.shape[3 - at],
+            )
+            for at in (1, 0)
+        )
+        # [2, 2, channel, point down, point to the right]: the four terms
+        terms = np.array(
+            [[times(c, 2, times(r, 1, x[image])) for c in columns] for r in rows]
+        )
+        parts = terms.reshape(
+            4,
+            x.shape[1],
+            sizes[0],
+            terms.shape[3] // sizes[0],
+            sizes[1],
+            terms.shape[4] // sizes[1],
+        )
+        if attributes["mode"] == "max":
+            out[number] = parts.max((0, 3, 5))
+        else:
+            out[number] = parts.sum(0).mean((2, 4))
+    return out

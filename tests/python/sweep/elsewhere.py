@@ -51,9 +51,9 @@ ELSEWHERE = {
     "optimizers/test_optimizer_steps.py": "GradientMerge Lookahead",
     # Several processes, or ops that only plans and layers make: tests of C++.
     "torch_cases/case.py": "barrier batch_parts c_allgather c_allreduce_max "
-    "c_allreduce_sum c_broadcast c_reducescatter dequantize_linear "
+    "c_allreduce_sum c_broadcast c_reducescatter deformable_conv dequantize_linear "
     "gaussian_random linear_attention merge_rows non_max_suppression "
-    "pairwise_sum quantize_linear rows_to_dense sequence_context "
+    "pairwise_sum quantize_linear roi_align rows_to_dense sequence_context "
     "sequence_expand_rows sequence_longest sequence_reduce sequence_rows "
     "sequence_unpad_as sync_batch_norm truncated_gaussian_random uniform_random",
 }

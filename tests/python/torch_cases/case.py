@@ -62,7 +62,7 @@ ELSEWHERE = {
         merge_rows pairwise_sum quantize_and_dequantize rows_to_dense searchsorted
         unique""",
     "an op of torchvision; tests/operators/cases has its formula":
-        "non_max_suppression",
+        "deformable_conv non_max_suppression roi_align",
     "own numbers; tests/operators/cases/random.py":
         "dropout gaussian_random truncated_gaussian_random uniform_random",
     "tests/python/optimizers compares 100 steps with PyTorch's":
