@@ -28,6 +28,9 @@ struct OnnxValue {
   DType dtype = DType::kFloat32;
   bool rank_known = false;
   std::vector<OnnxDim> shape;  // empty if the rank is unknown
+  // The keys of the columns, if it is a list of maps in ONNX (by ZipMap), one
+  // for each row of this matrix; else empty.
+  std::vector<int64_t> map_keys;
 };
 
 // The metadata in a model; missing text is empty.

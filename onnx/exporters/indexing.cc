@@ -155,6 +155,8 @@ const ExporterTable kIndexingExporters = {
     {"non_max_suppression", NonMaxSuppression},
     {"top_k", TopK, Widened::kBFloat16, 24},
     {"unique", Unique, Widened::kBFloat16},
+    {"tree_ensemble", nullptr, Widened::kNone, 0,
+     "ONNX has trees as attributes only, not as tensors"},
 };
 
 }  // namespace sluice::onnx

@@ -19,29 +19,19 @@ using Table = std::map<std::string_view, Versions>;
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // never freed: it may be read at exit
-    for (const auto& family : {kAttentionHandlers,
-                               kContractionHandlers,
-                               kControlFlowHandlers,
-                               kConvHandlers,
-                               kCropHandlers,
-                               kElementwiseHandlers,
-                               kFusedAttentionHandlers,
-                               kFusedHandlers,
-                               kGroupedAttentionHandlers,
-                               kImageHandlers,
-                               kIndexingHandlers,
-                               kLossHandlers,
-                               kMovementHandlers,
-                               kNormHandlers,
-                               kOldHandlers,
-                               kPackedWeightHandlers,
-                               kQuantizationHandlers,
-                               kRandomHandlers,
-                               kRecurrentHandlers,
-                               kResizeHandlers,
-                               kRotaryHandlers,
-                               kSequenceHandlers,
-                               kSignalHandlers}) {
+    for (const auto& family : {kAttentionHandlers,    kContractionHandlers,
+                               kControlFlowHandlers,  kConvHandlers,
+                               kCropHandlers,         kElementwiseHandlers,
+                               kFeatureHandlers,      kFusedAttentionHandlers,
+                               kFusedHandlers,        kGroupedAttentionHandlers,
+                               kImageHandlers,        kIndexingHandlers,
+                               kLinearHandlers,       kLossHandlers,
+                               kMovementHandlers,     kNormHandlers,
+                               kOldHandlers,          kPackedWeightHandlers,
+                               kQuantizationHandlers, kRandomHandlers,
+                               kRecurrentHandlers,    kResizeHandlers,
+                               kRotaryHandlers,       kSequenceHandlers,
+                               kSignalHandlers,       kTreeHandlers}) {
       for (const HandlerRow& row : family) {
         for (const std::string_view type : WordsOf(row.types)) {
           (*rows)[type][row.since_version] = row.handler;

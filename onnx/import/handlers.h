@@ -27,11 +27,12 @@ using HandlerTable = std::initializer_list<HandlerRow>;
 // The tables, one for each file in onnx/handlers/.
 extern const HandlerTable kAttentionHandlers, kContractionHandlers,
     kControlFlowHandlers, kConvHandlers, kCropHandlers, kElementwiseHandlers,
-    kFusedAttentionHandlers, kFusedHandlers, kGroupedAttentionHandlers,
-    kImageHandlers, kIndexingHandlers, kLossHandlers, kMovementHandlers,
-    kNormHandlers, kOldHandlers, kPackedWeightHandlers, kQuantizationHandlers,
-    kRandomHandlers, kRecurrentHandlers, kResizeHandlers, kRotaryHandlers,
-    kSequenceHandlers, kSignalHandlers;
+    kFeatureHandlers, kFusedAttentionHandlers, kFusedHandlers,
+    kGroupedAttentionHandlers, kImageHandlers, kIndexingHandlers,
+    kLinearHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
+    kOldHandlers, kPackedWeightHandlers, kQuantizationHandlers, kRandomHandlers,
+    kRecurrentHandlers, kResizeHandlers, kRotaryHandlers, kSequenceHandlers,
+    kSignalHandlers, kTreeHandlers;
 
 // Splits a text at spaces.
 std::vector<std::string_view> WordsOf(std::string_view text);

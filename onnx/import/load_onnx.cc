@@ -248,6 +248,9 @@ class NodeImport {
       return "onnxruntime wrote it for one machine (ORT_ENABLE_ALL); save the "
              "model with ORT_ENABLE_EXTENDED";
     }
+    if (node.domain() == "ai.onnx.ml") {
+      return "there is no such operator in Sluice yet";
+    }
     if (names.empty()) {
       return Format("operators of domain {} are unknown", domain);
     }

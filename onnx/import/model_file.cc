@@ -140,7 +140,12 @@ int64_t OpsetOf(const ::onnx::ModelProto& model) {
       newest = std::max<int64_t>(newest, opset.version());
     }
   }
-  return newest;
+  if (newest > 0) return newest;
+  // A model of classical machine learning may need no other domain.
+  const bool is_classical = std::any_of(
+      model.opset_import().begin(), model.opset_import().end(),
+      [](const auto& opset) { return opset.domain() == "ai.onnx.ml"; });
+  return is_classical ? kNewestOpset : 0;
 }
 
 }  // namespace sluice::onnx

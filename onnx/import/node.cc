@@ -103,13 +103,17 @@ bool Node::HasOutput(int index) const {
   return index < proto_.output_size() && !proto_.output(index).empty();
 }
 
+bool Node::ReadsOutput(int index) const {
+  return HasOutput(index) && values_.IsRead(proto_.output(index));
+}
+
 const std::string& Node::Out(int index) const {
   return values_.Name(proto_.output(index));
 }
 
 void Node::AllowOutputs(int index) const {
   for (; index < proto_.output_size(); ++index) {
-    if (HasOutput(index) && values_.IsRead(proto_.output(index))) {
+    if (ReadsOutput(index)) {
       Unsupported("its output {} ({}) is read", index,
                   Shown(proto_.output(index)));
     }
@@ -482,6 +486,11 @@ Names Node::TakeSequence(int index) {
 
 void Node::FinishSequence(Names tensors) {
   values_.AddSequence(OutputName(0), std::move(tensors));
+}
+
+void Node::FinishMaps(const std::string& x, Ints keys) {
+  values_.SetMapKeys(OutputName(0), std::move(keys));
+  FinishUnary("assign", x);
 }
 
 Names Node::AppendGradients(const std::string& y, const Names& xs) {

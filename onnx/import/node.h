@@ -56,6 +56,8 @@ class Node {
   int output_count() const;
   // Whether the model names the output. Any output may be omitted.
   bool HasOutput(int index) const;
+  // Whether it is named, and a node reads it or it is an output of the model.
+  bool ReadsOutput(int index) const;
   // The name of the output's variable, valid once FinishOutput has added it.
   const std::string& Out(int index) const;
   // Raises Unimplemented if outputs from `index` on are read.
@@ -185,6 +187,8 @@ class Node {
   void FinishSequence(Names tensors);
   // The tensors of an input that is a sequence, as a value to change.
   Names TakeSequence(int index);
+  // Makes output 0 a list of maps: one with these keys for each row of x.
+  void FinishMaps(const std::string& x, Ints keys);
   // Adds the ops that compute the gradient of `y`, one number, by each of `xs`.
   // Returns their names, "" for none.
   Names AppendGradients(const std::string& y, const Names& xs);

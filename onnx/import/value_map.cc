@@ -78,6 +78,11 @@ Names ValueMap::TakeSequence(const std::string& name) {
   return tensors;
 }
 
+std::vector<int64_t> ValueMap::MapKeys(const std::string& name) const {
+  const auto found = map_keys_.find(name);
+  return found == map_keys_.end() ? std::vector<int64_t>() : found->second;
+}
+
 const VarDesc& ValueMap::VarOf(const std::string& name) const {
   SLUICE_ENFORCE(FindSequence(name) == nullptr, ErrorCode::kUnimplemented,
                  "onnx.sequence",
@@ -285,6 +290,7 @@ OnnxValue OutputOf(const std::string& name,
   values->MakeVariable(name);
   value.name = values->Name(name);
   value.dtype = values->DTypeOf(value.name);
+  value.map_keys = values->MapKeys(value.name);
   const DDim dims = values->DimsOf(value.name);
   if (type.has_tensor_type() && type.tensor_type().has_shape()) {
     value.rank_known = true;

@@ -64,6 +64,14 @@ class ValueMap {
   // else reads it.
   Names TakeSequence(const std::string& name);
 
+  // Notes that ONNX has a list of maps in place of a matrix: one for each row,
+  // with these keys.
+  void SetMapKeys(const std::string& name, std::vector<int64_t> keys) {
+    map_keys_[name] = std::move(keys);
+  }
+  // Empty for other values.
+  std::vector<int64_t> MapKeys(const std::string& name) const;
+
   // The name itself, if it is a tensor. Raises NotFound for an unknown value,
   // and Unimplemented for a sequence; so do DimsOf and DTypeOf.
   const std::string& Name(const std::string& name) const;
@@ -93,6 +101,7 @@ class ValueMap {
   std::map<std::string, Tensor> constants_;
   std::map<std::string, int> stated_ranks_;
   std::map<std::string, std::vector<std::string>> sequences_;
+  std::map<std::string, std::vector<int64_t>> map_keys_;
   std::set<std::string> taken_;
   std::map<std::string, int> numbers_;  // the last number used, by base name
   std::map<std::string, int> read_;

@@ -154,8 +154,9 @@ nb::object Save(Given<Program&, "onnx.save"> program,
 
 void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save);
-  // Returns (inputs, outputs, metadata, names of the parameters). `source` is a
-  // path, or with `is_bytes` the model. Reads all before changes.
+  // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
+  // by output). `source` is a path, or with `is_bytes` the model. Reads all
+  // before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
@@ -178,12 +179,17 @@ void BindOnnx(nb::module_& m) {
             return loaded;
           });
           program = std::move(model.program);
-          return nb::make_tuple(ToList(model.inputs, DescribeValue),
-                                ToList(model.outputs, DescribeValue),
-                                MetadataOf(model.metadata),
-                                ToList(model.parameters, [](const auto& pair) {
-                                  return ToPythonText(pair.first);
-                                }));
+          nb::dict map_keys;
+          for (const onnx::OnnxValue& value : model.outputs) {
+            if (value.map_keys.empty()) continue;
+            map_keys[ToPythonText(value.name)] = value.map_keys;
+          }
+          return nb::make_tuple(
+              ToList(model.inputs, DescribeValue),
+              ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
+              ToList(model.parameters,
+                     [](const auto& pair) { return ToPythonText(pair.first); }),
+              map_keys);
         });
 }
 

@@ -30,6 +30,7 @@ TOLERANCE = {
 RANDOM = "ONNX does not say which random numbers its operators make"
 FIELDS = "ONNX has no operator for conditional random fields"
 MASKS = "ONNX has no operator for masks of runs"
+TREES = "ONNX has trees as attributes only, not as tensors"
 NO_OPERATOR = "ONNX has no operator that computes the same"
 NO_DTYPE = "ONNX has no"
 # Ops without any example that can be exported.
@@ -42,6 +43,7 @@ WITHOUT_COUNTERPART = {
     "c_allreduce_sum": NO_OPERATOR,
     "c_broadcast": NO_OPERATOR,
     "c_reducescatter": NO_OPERATOR,
+    "pairwise_coupling": NO_OPERATOR,
     "pairwise_sum": NO_OPERATOR,
     **dict.fromkeys(
         (
@@ -59,6 +61,7 @@ WITHOUT_COUNTERPART = {
     "gaussian_random": RANDOM,
     "linear_chain_crf": FIELDS,
     "sync_batch_norm": NO_OPERATOR,
+    "tree_ensemble": TREES,
     "uniform_random": RANDOM,
 }
 for one in _core._op_names():

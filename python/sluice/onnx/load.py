@@ -57,6 +57,9 @@ class Model:
     """The names of the program's persistable variables."""
     executor: Executor = field(default_factory=Executor, repr=False)
     """The executor of :meth:`run`; by default one for the CPU."""
+    map_keys: dict[str, list[int]] = field(default_factory=dict, repr=False)
+    """By name of an output that is a list of dicts (ZipMap): their keys. In the
+    program it is a matrix, with a column for each key."""
 
     def run(
         self,
@@ -66,11 +69,9 @@ class Model:
         """Run the model and return its outputs, or ``fetch_list``.
 
         A list is fed as the inputs ``x[0]``, ``x[1]`` and so on, which a
-        sequence has become.
-
-        Raises what ``Executor.run`` raises.
+        sequence has become. An output is an array, or of ``map_keys`` a list
+        of dicts. Raises what ``Executor.run`` raises.
         """
-        fetches = [v.name for v in self.outputs]
         own = {v.name for v in self.inputs}
         parts = {
             f"{name}[{i}]": part
@@ -81,12 +82,24 @@ class Model:
         if own & parts.keys():
             whole = {n: v for n, v in feed.items() if f"{n}[0]" not in parts}
             feed = whole | parts
-        return self.executor.run(
-            self.program,
-            feed,
-            fetches if fetch_list is None else fetch_list,
-            self.scope,
-        )
+        if fetch_list is None:
+            fetch_list = [v.name for v in self.outputs]
+        results = self.executor.run(self.program, feed, fetch_list, self.scope)
+        return self._with_maps(fetch_list, results)
+
+    def _with_maps(
+        self, fetch_list: Sequence[Any], results: list[Any]
+    ) -> list[Any]:
+        """The results, with lists of dicts for ``map_keys``."""
+        if not self.map_keys:
+            return results
+        names = [getattr(x, "name", x) for x in fetch_list]
+        return [
+            _maps(self.map_keys[name], result)
+            if name in self.map_keys
+            else result
+            for name, result in zip(names, results, strict=True)
+        ]
 
     def save(self, path: str | os.PathLike[str] | Any, **options: Any) -> None:
         """Write the model like :func:`sluice.onnx.save`.
@@ -104,6 +117,12 @@ class Model:
             scope=self.scope,
             **options,
         )
+
+
+def _maps(keys: list[int], rows: Any) -> list[dict[int, float]]:
+    """A dict for each row, in the order of the keys."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return [{keys[i]: row[i] for i in order} for row in rows.tolist()]
 
 
 def load(
@@ -151,7 +170,7 @@ def load(
     if hasattr(source, "SerializeToString"):
         source = source.SerializeToString()
     is_bytes = isinstance(source, (bytes, bytearray, memoryview))
-    inputs, outputs, metadata, parameters = _core._load_onnx(
+    inputs, outputs, metadata, parameters, map_keys = _core._load_onnx(
         program,
         scope,
         bytes(source) if is_bytes else source,
@@ -169,4 +188,5 @@ def load(
         Metadata(**metadata),
         parameters,
         Executor(place),
+        map_keys,
     )

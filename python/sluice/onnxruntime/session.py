@@ -66,7 +66,10 @@ class InferenceSession:
             self._model = onnx.load(path_or_bytes)
         self.set_providers(providers, provider_options, _level=4)
         self._inputs, self._outputs = (
-            [NodeArg.of(value, self._options._sizes) for value in values]
+            [
+                NodeArg.of(value, self._options._sizes, self._model.map_keys)
+                for value in values
+            ]
             for values in (self._model.inputs, self._model.outputs)
         )
         for name, value in self._options._initializers.items():
@@ -105,7 +108,7 @@ class InferenceSession:
             run_options: accepted.
 
         Returns:
-            An array for each output.
+            An array for each output, or a list of dicts (ZipMap).
 
         Raises:
             TypeError: ``input_feed`` is not a dict, or ``output_names`` not a
@@ -130,16 +133,14 @@ class InferenceSession:
                     raise errors.InvalidArgument(f"[Sluice] : {text}")
         for value in self._inputs if self._options._sizes else ():
             self._check_sizes(value, np.shape(input_feed[value.name]))
+        names = list(output_names or self._output_names)
         with errors.running(), self._threads():
             results = self._executor.run(
-                self._model.program,
-                input_feed,
-                list(output_names or self._output_names),
-                self._model.scope,
+                self._model.program, input_feed, names, self._model.scope
             )
         # The feed of the last run. Reports and tuning use it.
         self._last_feed = dict(input_feed)
-        return results
+        return self._model._with_maps(names, results)
 
     def _check_sizes(self, value: NodeArg, shape: tuple[int, ...]) -> None:
         """Raise InvalidArgument unless sizes are those of the options."""

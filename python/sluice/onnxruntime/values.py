@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from ..onnx.load import Metadata, Value
@@ -16,13 +16,18 @@ class NodeArg:
 
     name: str
     type: str
-    """As ``"tensor(float)"``."""
+    """As ``"tensor(float)"``, or that of lists of dicts."""
     shape: list[int | str | None]
     """Sizes; a name or None where one is known only when the model runs."""
 
     @staticmethod
-    def of(value: Value, sizes: Mapping[str, int]) -> NodeArg:
-        """Convert a value of ``sluice.onnx``; ``sizes`` are known by name."""
+    def of(
+        value: Value, sizes: Mapping[str, int], maps: Container[str] = ()
+    ) -> NodeArg:
+        """Convert a value of ``sluice.onnx``; ``sizes`` are known by name, and
+        ``maps`` are names of lists of dicts."""
+        if value.name in maps:
+            return NodeArg(value.name, "seq(map(int64,tensor(float)))", [])
         return NodeArg(
             value.name,
             f"tensor({value.dtype.onnx_name})",

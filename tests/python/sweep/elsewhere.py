@@ -44,6 +44,7 @@ ELSEWHERE = {
     "../operators/cases/search.py": "gather_tree",
     "../operators/cases/sequence.py": "average_embedding_mask "
     "discriminative_loss",
+    "../operators/cases/estimator.py": "pairwise_coupling tree_ensemble",
     # Clips, decays and wrappers: by formula in float64.
     "optimizers/test_clipping.py": "GradientClipByGlobalNorm GradientClipByNorm "
     "GradientClipByValue L1Decay L2Decay",

@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sluice/operators/registration.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice {
+namespace {
+
+// The columns of a row of Nodes.
+enum : int { kTreeMode, kTreeFeature, kTreeYes, kTreeNo, kTreeColumns };
+
+// The modes of nodes: how the feature is compared with the split.
+enum : int32_t {
+  kTreeLeaf,
+  kTreeAtMost,
+  kTreeLess,
+  kTreeAtLeast,
+  kTreeGreater,
+  kTreeEqual,
+  kTreeUnequal,
+  kTreeNaNToYes = 8,  // is added
+};
+
+void TreeEnsembleShape(InferShapeContext& context) {
+  const ShapeHandle x = context.WithRank(context.input("X"), 2);
+  const ShapeHandle nodes = context.WithRank(context.input("Nodes"), 2);
+  const ShapeHandle splits = context.WithRank(context.input("Splits"), 1);
+  context.WithRank(context.input("Roots"), 1);
+  context.Merge(context.WithRank(context.input("Targets"), 1),
+                context.WithRank(context.input("Weights"), 1));
+  if (nodes.dims.rank_known()) {
+    context.WithValue(context.Dim(nodes, 1), kTreeColumns);
+    if (splits.dims.rank_known()) {
+      context.Merge(context.Dim(splits, 0), context.Dim(nodes, 0));
+    }
+  }
+  context.SetOutput("Out", {x.dims.rank_known() ? x.dims[0] : kUnknownDim,
+                            context.Attr<int64_t>("targets")});
+}
+
+void TreeEnsembleSchema(OpSchema& op) {
+  op.Doc(
+      "The sum, mean, minimum or maximum over trees of the weights at the "
+      "leaves that a row of X comes to. A row of Nodes is [mode, feature, yes, "
+      "no]. Modes 1 to 6 compare X[i, feature] with the element of Splits: <=, "
+      "<, >=, >, ==, !=; the next node is yes if that is true, else no, and "
+      "comes after this one, so that no path is a cycle. NaN is unequal to "
+      "every split, and goes to yes where 8 is added to the mode. Mode 0 is a "
+      "leaf with elements yes to no - 1 of Weights. Nodes are checked where a "
+      "row comes to them. Sums are computed in float64.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T", "[N, F]: rows of features.");
+  op.Input("Nodes", "int32", "[nodes, 4]: mode, feature, yes and no.");
+  op.Input("Splits", "T", "[nodes]: what features are compared with.");
+  op.Input("Roots", "int32", "[trees]: the first node of each tree.");
+  op.Input("Targets", "int32", "[weights]: the column of Out of each weight.");
+  op.Input("Weights", "T", "[weights]: the numbers at leaves.");
+  op.Output("Out", "T",
+            "[N, targets]: the results; 0 where no leaf has a weight.");
+  op.Attr<int64_t>("targets", "How many columns Out has.").AtLeast(1);
+  op.Attr<std::string>("aggregate",
+                       "sum; average: the sum by the number of trees; min; "
+                       "max.")
+      .Default(std::string("sum"))
+      .OneOf({"sum", "average", "min", "max"});
+  op.InferShape(TreeEnsembleShape);
+  op.NoGradient("trees are steps");
+}
+
+// The trees of one call, which every access checks.
+template <typename T>
+class TreeWalk {
+ public:
+  TreeWalk(const OpKernelContext& context, int64_t targets)
+      : op_(context.op()),
+        nodes_(context.Input("Nodes").data<int32_t>()),
+        splits_(context.Input("Splits").data<T>()),
+        roots_(context.Input("Roots").data<int32_t>()),
+        targets_(context.Input("Targets").data<int32_t>()),
+        weights_(context.Input("Weights").data<T>()),
+        node_count_(context.Input("Splits").numel()),
+        weight_count_(context.Input("Weights").numel()),
+        trees_(context.Input("Roots").numel()),
+        features_(context.Input("X").dims()[1]),
+        columns_(targets) {}
+
+  int64_t trees() const { return trees_; }
+
+  // Calls take(target, weight) for the weights that tree `tree` has for `row`.
+  template <typename Take>
+  void VisitWeights(int64_t tree, const T* row, const Take& take) const {
+    int64_t at = roots_[tree];
+    if (at < 0 || at >= node_count_) FailRoot(tree);
+    const int32_t* node = nodes_ + at * kTreeColumns;
+    while (node[kTreeMode] != kTreeLeaf) {
+      const int64_t feature = node[kTreeFeature];
+      if (feature < 0 || feature >= features_) FailFeature(at);
+      const bool yes = Compare(at, row[feature]);
+      const int64_t next = node[yes ? kTreeYes : kTreeNo];
+      if (next <= at || next >= node_count_) FailNext(at, yes);
+      at = next;
+      node = nodes_ + at * kTreeColumns;
+    }
+    const int64_t begin = node[kTreeYes], end = node[kTreeNo];
+    if (begin < 0 || end > weight_count_) FailLeaf(at);
+    for (int64_t i = begin; i < end; ++i) {
+      if (targets_[i] < 0 || targets_[i] >= columns_) FailTarget(i);
+      take(targets_[i], static_cast<double>(weights_[i]));
+    }
+  }
+
+ private:
+  bool Compare(int64_t at, T x) const {
+    const int32_t mode = nodes_[at * kTreeColumns + kTreeMode];
+    const T split = splits_[at];
+    const bool nan_to_yes = (mode & kTreeNaNToYes) != 0 && std::isnan(x);
+    switch (mode & ~kTreeNaNToYes) {
+      case kTreeAtMost:
+        return x <= split || nan_to_yes;
+      case kTreeLess:
+        return x < split || nan_to_yes;
+      case kTreeAtLeast:
+        return x >= split || nan_to_yes;
+      case kTreeGreater:
+        return x > split || nan_to_yes;
+      case kTreeEqual:
+        return x == split || nan_to_yes;
+      case kTreeUnequal:
+        return x != split;
+      default:
+        FailMode(at);
+    }
+  }
+
+  [[noreturn]] void FailRoot(int64_t tree) const {
+    Raise(ErrorCode::kOutOfRange, "tree_ensemble.root",
+          "{}: Roots[{}] = {}; expected one of the {} rows of input Nodes", op_,
+          tree, roots_[tree], node_count_);
+  }
+  [[noreturn]] void FailMode(int64_t at) const {
+    Raise(ErrorCode::kOutOfRange, "tree_ensemble.mode",
+          "{}: Nodes[{}, 0] = {}; expected a mode, 0 to 6, or 9 to 14 where "
+          "NaN goes to yes",
+          op_, at, nodes_[at * kTreeColumns]);
+  }
+  [[noreturn]] void FailFeature(int64_t at) const {
+    Raise(ErrorCode::kOutOfRange, "tree_ensemble.feature",
+          "{}: Nodes[{}, 1] = {}; expected one of the {} features of input X",
+          op_, at, nodes_[at * kTreeColumns + kTreeFeature], features_);
+  }
+  [[noreturn]] void FailNext(int64_t at, bool yes) const {
+    const int column = yes ? kTreeYes : kTreeNo;
+    Raise(ErrorCode::kOutOfRange, "tree_ensemble.next",
+          "{}: Nodes[{}, {}] = {}; expected a later one of the {} nodes", op_,
+          at, column, nodes_[at * kTreeColumns + column], node_count_);
+  }
+  [[noreturn]] void FailLeaf(int64_t at) const {
+    const int32_t* node = nodes_ + at * kTreeColumns;
+    Raise(ErrorCode::kOutOfRange, "tree_ensemble.leaf",
+          "{}: row {} of input Nodes is a leaf with weights {} to {}; expected "
+          "a range of the {} elements of input Weights",
+          op_, at, node[kTreeYes], node[kTreeNo], weight_count_);
+  }
+  [[noreturn]] void FailTarget(int64_t i) const {
+    Raise(ErrorCode::kOutOfRange, "tree_ensemble.target",
+          "{}: Targets[{}] = {}; expected 0 to {}, the columns of Out", op_, i,
+          targets_[i], columns_ - 1);
+  }
+
+  const std::string& op_;
+  const int32_t* nodes_;
+  const T* splits_;
+  const int32_t* roots_;
+  const int32_t* targets_;
+  const T* weights_;
+  int64_t node_count_;
+  int64_t weight_count_;
+  int64_t trees_;
+  int64_t features_;
+  int64_t columns_;
+};
+
+enum class TreeAggregate : uint8_t { kSum, kAverage, kMin, kMax };
+
+// The results of some rows while trees are added.
+class TreeScores {
+ public:
+  TreeScores(TreeAggregate aggregate, int64_t count)
+      : aggregate_(aggregate),
+        sums_(static_cast<size_t>(count)),
+        known_(aggregate < TreeAggregate::kMin ? 0 : sums_.size()) {}
+
+  void Add(int64_t index, double weight) {
+    const auto i = static_cast<size_t>(index);
+    if (known_.empty()) {
+      sums_[i] += weight;
+      return;
+    }
+    const bool less = weight < sums_[i];
+    const bool greater = weight > sums_[i];
+    if (known_[i] == 0 ||
+        (aggregate_ == TreeAggregate::kMin ? less : greater)) {
+      sums_[i] = weight;
+    }
+    known_[i] = 1;
+  }
+
+  template <typename T>
+  void Write(int64_t trees, T* out) const {
+    const double divisor = aggregate_ == TreeAggregate::kAverage && trees > 0
+                               ? static_cast<double>(trees)
+                               : 1;
+    for (const double sum : sums_) {
+      *out++ = static_cast<T>(sum / divisor);
+    }
+  }
+
+ private:
+  TreeAggregate aggregate_;
+  std::vector<double> sums_;
+  std::vector<uint8_t> known_;  // for min and max: whether there was a weight
+};
+
+template <typename T>
+class TreeEnsembleKernel final : public OpKernel {
+ public:
+  explicit TreeEnsembleKernel(const OpKernelConstruction& construction)
+      : targets_(construction.Attr<int64_t>("targets")) {
+    const auto& name = construction.Attr<std::string>("aggregate");
+    aggregate_ = name == "sum"       ? TreeAggregate::kSum
+                 : name == "average" ? TreeAggregate::kAverage
+                 : name == "min"     ? TreeAggregate::kMin
+                                     : TreeAggregate::kMax;
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const int64_t rows = x.dims()[0], features = x.dims()[1];
+    Tensor& out = context.AllocateOutput("Out", {rows, targets_});
+    const TreeWalk<T> walk(context, targets_);
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    constexpr int64_t kTrees = 512;  // a thread's worth: a walk is some steps
+    const int64_t grain = kTrees / std::max<int64_t>(walk.trees(), 1);
+    ParallelFor(rows, std::max<int64_t>(grain, 1),
+                [&](int64_t begin, int64_t end) {
+                  for (; begin < end; begin += kTreeRows) {
+                    const int64_t count = std::min(kTreeRows, end - begin);
+                    WriteRows(walk, from + begin * features, count, features,
+                              to + begin * targets_);
+                  }
+                });
+  }
+
+ private:
+  // Rows that take a tree one after the other, while it is in the cache.
+  static constexpr int64_t kTreeRows = 64;
+
+  void WriteRows(const TreeWalk<T>& walk,
+                 const T* x,
+                 int64_t count,
+                 int64_t features,
+                 T* out) const {
+    TreeScores scores(aggregate_, count * targets_);
+    for (int64_t tree = 0; tree < walk.trees(); ++tree) {
+      for (int64_t row = 0; row < count; ++row) {
+        walk.VisitWeights(tree, x + row * features,
+                          [&](int64_t target, double weight) {
+                            scores.Add(row * targets_ + target, weight);
+                          });
+      }
+    }
+    scores.Write(walk.trees(), out);
+  }
+
+  int64_t targets_;
+  TreeAggregate aggregate_;
+};
+
+}  // namespace
+
+REGISTER_OPERATOR(tree_ensemble, TreeEnsembleSchema);
+REGISTER_OP_CPU_KERNEL(tree_ensemble, TreeEnsembleKernel<FloatTypes>);
+
+}  // namespace sluice
