@@ -173,7 +173,8 @@ struct Executor::Cache {
   mutable std::mutex mutex;
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
-  // HashOf programs with sizes from which no plans for others can be made.
+  // What no plan can be made for that serves other sizes: hashes of programs
+  // with sizes, hints and the like.
   std::unordered_set<size_t> no_bases;
   // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
@@ -283,15 +284,20 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
                                            const Fetches& fetches,
                                            uint64_t choice) {
   const uint64_t hints = KernelHintState();
+  const int threads = NumThreads();
   const size_t hash = HashOf(program, feeds);
+  size_t key = hash;
+  for (const uint64_t part : {hints, choice, static_cast<uint64_t>(threads)}) {
+    key = key * 1099511628211u + part;
+  }
   {
     const std::lock_guard lock(cache_->mutex);
-    if (cache_->no_bases.contains(hash)) return nullptr;
+    if (cache_->no_bases.contains(key)) return nullptr;
     const auto [begin, end] = cache_->by_hash.equal_range(hash);
     const auto found = std::find_if(begin, end, [&](const auto& each) {
       const CacheEntry& entry = *each.second;
       return entry.choice == choice && entry.plan->resizable() &&
-             entry.SameButFeeds(program, fetches, hints, NumThreads()) &&
+             entry.SameButFeeds(program, fetches, hints, threads) &&
              PlanResizer::Serves(*entry.plan, feeds);
     });
     if (found != end) {
@@ -314,7 +320,7 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
     return plan;
   }
   if (cache_->no_bases.size() >= kMaxPlans) cache_->no_bases.clear();
-  cache_->no_bases.insert(hash);
+  cache_->no_bases.insert(key);
   return nullptr;
 }
 

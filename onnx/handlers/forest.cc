@@ -302,7 +302,7 @@ std::string AppendForest(Node& node,
        {"Targets",
         {whole({weights}, {forest.targets.begin(), forest.targets.end()})}},
        {"Weights", {NewNumbers(node, {weights}, forest.weights, dtype)}}},
-      {{"targets", targets}, {"aggregate", aggregate}});
+      {{"num_targets", targets}, {"aggregate", aggregate}});
 }
 
 }  // namespace sluice::onnx

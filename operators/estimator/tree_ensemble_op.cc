@@ -39,7 +39,7 @@ void TreeEnsembleShape(InferShapeContext& context) {
     }
   }
   context.SetOutput("Out", {x.dims.rank_known() ? x.dims[0] : kUnknownDim,
-                            context.Attr<int64_t>("targets")});
+                            context.Attr<int64_t>("num_targets")});
 }
 
 void TreeEnsembleSchema(OpSchema& op) {
@@ -60,8 +60,8 @@ void TreeEnsembleSchema(OpSchema& op) {
   op.Input("Targets", "int32", "[weights]: the column of Out of each weight.");
   op.Input("Weights", "T", "[weights]: the numbers at leaves.");
   op.Output("Out", "T",
-            "[N, targets]: the results; 0 where no leaf has a weight.");
-  op.Attr<int64_t>("targets", "How many columns Out has.").AtLeast(1);
+            "[N, num_targets]: the results; 0 where no leaf has a weight.");
+  op.Attr<int64_t>("num_targets", "How many columns Out has.").AtLeast(1);
   op.Attr<std::string>("aggregate",
                        "sum; average: the sum by the number of trees; min; "
                        "max.")
@@ -229,7 +229,7 @@ template <typename T>
 class TreeEnsembleKernel final : public OpKernel {
  public:
   explicit TreeEnsembleKernel(const OpKernelConstruction& construction)
-      : targets_(construction.Attr<int64_t>("targets")) {
+      : targets_(construction.Attr<int64_t>("num_targets")) {
     const auto& name = construction.Attr<std::string>("aggregate");
     aggregate_ = name == "sum"       ? TreeAggregate::kSum
                  : name == "average" ? TreeAggregate::kAverage

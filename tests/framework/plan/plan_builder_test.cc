@@ -388,14 +388,14 @@ TEST_F(PlanBuilderTest, AHintOfNoPlaceIsAlwaysAnError) {
 TEST_F(PlanBuilderTest, APredicateSeesTheKnownShapes) {
   const std::string out = Add("x", "x");
   const auto small = Prepare({{"x", x_}}, {out});
-  const auto large = Prepare({{"x", Iota({50, 2})}}, {out});
+  const auto large = Prepare({{"x", Iota({64, 2})}}, {out});
   EXPECT_EQ(small->decisions()[0].kernel->variant, "plain");
   EXPECT_EQ(large->decisions()[0].kernel->variant, "picky");
 }
 
 TEST_F(PlanBuilderTest, AKernelThatCannotBeMadeGivesWayToTheNext) {
   const std::string out = Append(&program_, "test_scratch", {{"X", {"x"}}});
-  const auto large = Prepare({{"x", Iota({500, 2})}}, {out});
+  const auto large = Prepare({{"x", Iota({512, 2})}}, {out});
   EXPECT_EQ(large->decisions()[0].kernel->variant, "reluctant");
   const auto small = Prepare({{"x", x_}}, {out});
   const Decision& decision = small->decisions()[0];

@@ -61,7 +61,7 @@ def forests(make):
             "Roots": Tensor(np.array(roots, int), "int32"),
             "Targets": Tensor(np.array(weights, int), "int32"),
             "Weights": make.values(len(weights)),
-            "targets": targets,
+            "num_targets": targets,
             "aggregate": ["sum", "average", "min", "max"][number % 4],
         }
 
@@ -78,7 +78,7 @@ def tree_ensemble(x, nodes, splits, roots, targets, weights, attributes):
         return leaf_of(yes if goes else no, row)
 
     reduce = {"min": min, "max": max}.get(attributes["aggregate"], sum)
-    out = np.zeros((len(x), attributes["targets"]))
+    out = np.zeros((len(x), attributes["num_targets"]))
     for row, results in zip(x, out):
         leaves = [leaf_of(root, row) for root in roots]
         for target in range(len(results)):
