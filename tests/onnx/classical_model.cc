@@ -31,14 +31,14 @@ TensorProto& AddTensor(NodeProto& node, const std::string& name, size_t size) {
 
 }  // namespace
 
-Change Of(const std::string& name, const std::vector<int64_t>& values) {
+NodeChange Of(const std::string& name, const std::vector<int64_t>& values) {
   return [=](NodeProto& node) {
     Remove(node, name);
     SetInts(node, name, values);
   };
 }
 
-Change OfFloats(const std::string& name, const std::vector<float>& values) {
+NodeChange OfFloats(const std::string& name, const std::vector<float>& values) {
   return [=](NodeProto& node) {
     Remove(node, name);
     SetFloats(node, name, {});
@@ -47,22 +47,22 @@ Change OfFloats(const std::string& name, const std::vector<float>& values) {
   };
 }
 
-Change OfInt(const std::string& name, int64_t value) {
+NodeChange OfInt(const std::string& name, int64_t value) {
   return [=](NodeProto& node) {
     Remove(node, name);
     SetInt(node, name, value);
   };
 }
 
-Change OfText(const std::string& name, const std::string& value) {
+NodeChange OfText(const std::string& name, const std::string& value) {
   return [=](NodeProto& node) {
     Remove(node, name);
     SetString(node, name, value);
   };
 }
 
-Change OfTexts(const std::string& name,
-               const std::vector<std::string>& values) {
+NodeChange OfTexts(const std::string& name,
+                   const std::vector<std::string>& values) {
   return [=](NodeProto& node) {
     Remove(node, name);
     auto* added = node.add_attribute();
@@ -72,7 +72,7 @@ Change OfTexts(const std::string& name,
   };
 }
 
-Change OfTensor(const std::string& name, const std::vector<float>& values) {
+NodeChange OfTensor(const std::string& name, const std::vector<float>& values) {
   return [=](NodeProto& node) {
     TensorProto& tensor = AddTensor(node, name, values.size());
     tensor.set_data_type(TensorProto::FLOAT);
@@ -80,7 +80,8 @@ Change OfTensor(const std::string& name, const std::vector<float>& values) {
   };
 }
 
-Change OfBytes(const std::string& name, const std::vector<uint8_t>& values) {
+NodeChange OfBytes(const std::string& name,
+                   const std::vector<uint8_t>& values) {
   return [=](NodeProto& node) {
     TensorProto& tensor = AddTensor(node, name, values.size());
     tensor.set_data_type(TensorProto::UINT8);
@@ -89,7 +90,7 @@ Change OfBytes(const std::string& name, const std::vector<uint8_t>& values) {
 }
 
 ModelBuilder Classical(const std::string& type,
-                       const std::vector<Change>& changes,
+                       const std::vector<NodeChange>& changes,
                        bool scores) {
   ModelBuilder builder;
   auto* opset = builder.model.add_opset_import();
@@ -99,7 +100,7 @@ ModelBuilder Classical(const std::string& type,
   NodeProto& node = builder.Node(type, {"x"}, {"y"}, "node_5");
   if (scores) node.add_output("z");
   node.set_domain("ai.onnx.ml");
-  for (const Change& change : changes) {
+  for (const NodeChange& change : changes) {
     change(node);
   }
   builder.Output(scores ? "z" : "y");
@@ -108,8 +109,8 @@ ModelBuilder Classical(const std::string& type,
 
 void ExpectRefused(std::string_view id,
                    const std::string& type,
-                   std::vector<Change> changes,
-                   const std::vector<Change>& more,
+                   std::vector<NodeChange> changes,
+                   const std::vector<NodeChange>& more,
                    std::string_view word,
                    ErrorCode code) {
   changes.insert(changes.end(), more.begin(), more.end());

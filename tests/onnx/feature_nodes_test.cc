@@ -26,11 +26,11 @@ TEST(OnnxFeatures, AreChecked) {
 }
 
 TEST(OnnxFeatures, LabelsHaveAValueForEachKey) {
-  const std::vector<Change> labels = {OfFloats("keys_floats", {1, 2}),
-                                      OfFloats("values_floats", {3, 4})};
+  const std::vector<NodeChange> labels = {OfFloats("keys_floats", {1, 2}),
+                                          OfFloats("values_floats", {3, 4})};
   EXPECT_EQ(Classical("LabelEncoder", labels).Run({{2, 7}})[0],
             (std::vector<float>{4, 0}));
-  const auto refused = [&](const char* id, const Change& change) {
+  const auto refused = [&](const char* id, const NodeChange& change) {
     ExpectRefused(id, "LabelEncoder", labels, {change});
   };
   refused("onnx.label_count", OfFloats("values_floats", {3}));
@@ -40,7 +40,7 @@ TEST(OnnxFeatures, LabelsHaveAValueForEachKey) {
 }
 
 TEST(OnnxFeatures, OfStringsAreRefused) {
-  const auto refused = [](const std::string& type, const Change& change) {
+  const auto refused = [](const std::string& type, const NodeChange& change) {
     ExpectRefused("onnx.unsupported", type, {change}, {},
                   {"Sluice has no tensors of strings"},
                   ErrorCode::kUnimplemented);
@@ -59,7 +59,7 @@ TEST(OnnxClassical, ModelsNeedNoOtherDomain) {
 }
 
 TEST(OnnxMaps, HaveAKeyForEachColumn) {
-  const Change keys = Of("classlabels_int64s", {7, 9});
+  const NodeChange keys = Of("classlabels_int64s", {7, 9});
   EXPECT_EQ(Classical("ZipMap", {keys}).Load().outputs[0].map_keys,
             (std::vector<int64_t>{7, 9}));
   ExpectRefused("onnx.map_keys", "ZipMap", {Of("classlabels_int64s", {7})}, {});

@@ -11,12 +11,12 @@ namespace sluice::testing {
 namespace {
 
 TEST(OnnxLinear, ModelsHaveACoefficientForEachFeature) {
-  const std::vector<Change> linear = {OfFloats("coefficients", {1, 2, 3, 4}),
-                                      OfFloats("intercepts", {0, 1}),
-                                      OfInt("targets", 2)};
+  const std::vector<NodeChange> linear = {
+      OfFloats("coefficients", {1, 2, 3, 4}), OfFloats("intercepts", {0, 1}),
+      OfInt("targets", 2)};
   EXPECT_EQ(Classical("LinearRegressor", linear).Run({{1, 10}})[0],
             (std::vector<float>{21, 44}));
-  const auto refused = [&](const char* id, const Change& change) {
+  const auto refused = [&](const char* id, const NodeChange& change) {
     ExpectRefused(id, "LinearRegressor", linear, {change});
   };
   refused("onnx.linear_count", OfFloats("coefficients", {1, 2, 3}));
@@ -35,7 +35,7 @@ TEST(OnnxLinear, RowsHaveOneOrTwoDims) {
               {"node_5", "[-1, 2, 2]"}, [&] { builder.Load(); });
 }
 
-const std::vector<Change> kMachines = {
+const std::vector<NodeChange> kMachines = {
     Of("classlabels_ints", {0, 1, 2}),
     Of("vectors_per_class", {1, 1, 1}),
     OfFloats("coefficients", {1, 2, 3, 4, 5, 6}),
@@ -44,7 +44,7 @@ const std::vector<Change> kMachines = {
     OfFloats("kernel_params", {1, 0, 0})};
 
 TEST(OnnxSupportVectors, AreChecked) {
-  const auto refused = [](const char* id, const Change& change) {
+  const auto refused = [](const char* id, const NodeChange& change) {
     ExpectRefused(id, "SVMClassifier", kMachines, {change});
   };
   refused("onnx.svm_kernel", OfText("kernel_type", "COSINE"));

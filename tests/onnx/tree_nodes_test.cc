@@ -12,7 +12,7 @@ namespace sluice::testing {
 namespace {
 
 // Tree 0 has a split and two leaves, tree 1 is a leaf.
-const std::vector<Change> kNodes = {
+const std::vector<NodeChange> kNodes = {
     Of("nodes_treeids", {0, 0, 0, 1}),
     Of("nodes_nodeids", {0, 1, 2, 0}),
     Of("nodes_featureids", {1, 0, 0, 0}),
@@ -21,8 +21,8 @@ const std::vector<Change> kNodes = {
     OfFloats("nodes_values", {0.5, 0, 0, 0}),
     OfTexts("nodes_modes", {"BRANCH_LEQ", "LEAF", "LEAF", "LEAF"})};
 
-std::vector<Change> Trees(const std::string& kind) {
-  std::vector<Change> all = kNodes;
+std::vector<NodeChange> Trees(const std::string& kind) {
+  std::vector<NodeChange> all = kNodes;
   all.insert(all.end(),
              {Of(kind + "_treeids", {1, 0, 0}),
               Of(kind + "_nodeids", {0, 2, 1}), Of(kind + "_ids", {0, 0, 0}),
@@ -31,7 +31,7 @@ std::vector<Change> Trees(const std::string& kind) {
 }
 
 TEST(OnnxTrees, AddWeightsOfTheLeavesThatRowsComeTo) {
-  std::vector<Change> trees = Trees("target");
+  std::vector<NodeChange> trees = Trees("target");
   EXPECT_EQ(
       Classical("TreeEnsembleRegressor", trees).Run({{9, 0.5, 9, 0.75}})[0],
       (std::vector<float>{-1.75, 3.25}));
@@ -43,7 +43,7 @@ TEST(OnnxTrees, AddWeightsOfTheLeavesThatRowsComeTo) {
 }
 
 TEST(OnnxTrees, NeedNodesThatAreThereOnce) {
-  const auto refused = [](const char* id, const Change& change,
+  const auto refused = [](const char* id, const NodeChange& change,
                           const std::string& word) {
     ExpectRefused(id, "TreeEnsembleRegressor", Trees("target"), {change}, word);
   };
@@ -71,7 +71,7 @@ TEST(OnnxTrees, NeedNodesThatAreThereOnce) {
 }
 
 TEST(OnnxTrees, MustNotHaveCycles) {
-  const std::vector<Change> cycle = {
+  const std::vector<NodeChange> cycle = {
       OfTexts("nodes_modes", {"BRANCH_LEQ", "BRANCH_LT", "LEAF", "LEAF"}),
       Of("nodes_truenodeids", {1, 0, 0, 0}),
       Of("nodes_falsenodeids", {2, 2, 0, 0})};
@@ -108,12 +108,12 @@ TEST(OnnxTrees, MayBeDeep) {
 }
 
 TEST(OnnxTrees, ClassifiersNeedLabels) {
-  const std::vector<Change> trees = Trees("class");
-  const auto refused = [&](const char* id, const std::vector<Change>& more,
+  const std::vector<NodeChange> trees = Trees("class");
+  const auto refused = [&](const char* id, const std::vector<NodeChange>& more,
                            const std::string& word) {
     ExpectRefused(id, "TreeEnsembleClassifier", trees, more, word);
   };
-  const Change labels = Of("classlabels_int64s", {4, 5});
+  const NodeChange labels = Of("classlabels_int64s", {4, 5});
   refused("onnx.class_labels", {}, "0 classlabels_int64s and 0");
   refused("onnx.class_labels", {labels, OfTexts("classlabels_strings", {"a"})},
           "2 classlabels_int64s and 1");
@@ -128,7 +128,7 @@ TEST(OnnxTrees, ClassifiersNeedLabels) {
 }
 
 TEST(OnnxTrees, StringsThatNothingReadsAreAllowed) {
-  std::vector<Change> trees = Trees("class");
+  std::vector<NodeChange> trees = Trees("class");
   trees.push_back(OfTexts("classlabels_strings", {"a", "b"}));
   EXPECT_EQ(
       Classical("TreeEnsembleClassifier", trees, true).Run({{9, 0.75}})[0],
@@ -136,7 +136,7 @@ TEST(OnnxTrees, StringsThatNothingReadsAreAllowed) {
 }
 
 // Two nodes, of which the second tests for members, and two leaves.
-std::vector<Change> Ensemble() {
+std::vector<NodeChange> Ensemble() {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   return {OfInt("n_targets", 1),
           OfBytes("nodes_modes", {0, 6}),
@@ -159,7 +159,7 @@ TEST(OnnxTrees, TestForMembers) {
 }
 
 TEST(OnnxTrees, OfOneOperatorAreChecked) {
-  const auto refused = [](const char* id, const Change& change,
+  const auto refused = [](const char* id, const NodeChange& change,
                           const std::string& word) {
     ExpectRefused(id, "TreeEnsemble", Ensemble(), {change}, word);
   };

@@ -120,10 +120,14 @@ def test_support_vectors_of_two_classes(rng):
 
 
 def test_a_linear_machine_without_vectors(rng):
-    check(
-        "SVMClassifier", [floats(rng, 9, 2)], 2, classlabels_ints=[4, 2, 7],
-        coefficients=rng.normal(size=6), rho=[0.3],
+    """As onnxruntime does: one score and one row of coefficients a class."""
+    x, rows = floats(rng, 9, 2), rng.normal(size=(3, 2))
+    labels, scores = results(
+        "SVMClassifier", [x], 2, classlabels_ints=[4, 2, 7],
+        coefficients=rows.ravel(), rho=[0.3],
     )  # fmt: skip
+    near(scores, x @ rows.T + 0.3)
+    np.testing.assert_array_equal(labels, np.array([4, 2, 7])[scores.argmax(1)])
 
 
 @either
