@@ -107,12 +107,12 @@ ModelBuilder Classical(const std::string& type,
   return builder;
 }
 
-void ExpectRefused(std::string_view id,
-                   const std::string& type,
-                   std::vector<NodeChange> changes,
-                   const std::vector<NodeChange>& more,
-                   std::string_view word,
-                   ErrorCode code) {
+void ExpectClassicalRefused(std::string_view id,
+                            const std::string& type,
+                            std::vector<NodeChange> changes,
+                            const std::vector<NodeChange>& more,
+                            std::string_view word,
+                            ErrorCode code) {
   changes.insert(changes.end(), more.begin(), more.end());
   const ModelBuilder builder = Classical(type, changes);
   ExpectError(code, id, {"node_5", word}, [&] { builder.Load(); });

@@ -30,11 +30,11 @@ ModelBuilder Classical(const std::string& type,
                        bool scores = false);
 
 // Expects an error with this word at loading the model with both changes.
-void ExpectRefused(std::string_view id,
-                   const std::string& type,
-                   std::vector<NodeChange> changes,
-                   const std::vector<NodeChange>& more,
-                   std::string_view word = "node_5",
-                   ErrorCode code = ErrorCode::kInvalidArgument);
+void ExpectClassicalRefused(std::string_view id,
+                            const std::string& type,
+                            std::vector<NodeChange> changes,
+                            const std::vector<NodeChange>& more,
+                            std::string_view word = "node_5",
+                            ErrorCode code = ErrorCode::kInvalidArgument);
 
 }  // namespace sluice::testing

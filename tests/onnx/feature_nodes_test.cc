@@ -11,18 +11,18 @@ namespace sluice::testing {
 namespace {
 
 TEST(OnnxFeatures, AreChecked) {
-  ExpectRefused("onnx.feature_count", "Scaler", {OfFloats("offset", {1, 2, 3})},
-                {});
-  ExpectRefused("onnx.normalizer_norm", "Normalizer", {OfText("norm", "L3")},
-                {}, {"L3"});
-  ExpectRefused("onnx.imputer_values", "Imputer", {}, {});
-  ExpectRefused("onnx.imputer_type", "Imputer",
-                {Of("imputed_value_int64s", {1})}, {});
-  ExpectRefused("onnx.vectorizer_widths", "FeatureVectorizer",
-                {Of("inputdimensions", {1, 2})}, {});
-  ExpectRefused("onnx.vectorizer_width", "FeatureVectorizer",
-                {Of("inputdimensions", {-1})}, {});
-  ExpectRefused("onnx.no_keys", "OneHotEncoder", {}, {});
+  ExpectClassicalRefused("onnx.feature_count", "Scaler",
+                         {OfFloats("offset", {1, 2, 3})}, {});
+  ExpectClassicalRefused("onnx.normalizer_norm", "Normalizer",
+                         {OfText("norm", "L3")}, {}, {"L3"});
+  ExpectClassicalRefused("onnx.imputer_values", "Imputer", {}, {});
+  ExpectClassicalRefused("onnx.imputer_type", "Imputer",
+                         {Of("imputed_value_int64s", {1})}, {});
+  ExpectClassicalRefused("onnx.vectorizer_widths", "FeatureVectorizer",
+                         {Of("inputdimensions", {1, 2})}, {});
+  ExpectClassicalRefused("onnx.vectorizer_width", "FeatureVectorizer",
+                         {Of("inputdimensions", {-1})}, {});
+  ExpectClassicalRefused("onnx.no_keys", "OneHotEncoder", {}, {});
 }
 
 TEST(OnnxFeatures, LabelsHaveAValueForEachKey) {
@@ -31,19 +31,20 @@ TEST(OnnxFeatures, LabelsHaveAValueForEachKey) {
   EXPECT_EQ(Classical("LabelEncoder", labels).Run({{2, 7}})[0],
             (std::vector<float>{4, 0}));
   const auto refused = [&](const char* id, const NodeChange& change) {
-    ExpectRefused(id, "LabelEncoder", labels, {change});
+    ExpectClassicalRefused(id, "LabelEncoder", labels, {change});
   };
   refused("onnx.label_count", OfFloats("values_floats", {3}));
   refused("onnx.label_default", OfTensor("default_tensor", {1, 2}));
-  ExpectRefused("onnx.label_type", "LabelEncoder",
-                {Of("keys_int64s", {1}), Of("values_int64s", {1})}, {});
+  ExpectClassicalRefused("onnx.label_type", "LabelEncoder",
+                         {Of("keys_int64s", {1}), Of("values_int64s", {1})},
+                         {});
 }
 
 TEST(OnnxFeatures, OfStringsAreRefused) {
   const auto refused = [](const std::string& type, const NodeChange& change) {
-    ExpectRefused("onnx.unsupported", type, {change}, {},
-                  {"Sluice has no tensors of strings"},
-                  ErrorCode::kUnimplemented);
+    ExpectClassicalRefused("onnx.unsupported", type, {change}, {},
+                           {"Sluice has no tensors of strings"},
+                           ErrorCode::kUnimplemented);
   };
   refused("LabelEncoder", OfTexts("keys_strings", {"a"}));
   refused("LabelEncoder", OfTexts("classes_strings", {"a"}));
@@ -62,7 +63,8 @@ TEST(OnnxMaps, HaveAKeyForEachColumn) {
   const NodeChange keys = Of("classlabels_int64s", {7, 9});
   EXPECT_EQ(Classical("ZipMap", {keys}).Load().outputs[0].map_keys,
             (std::vector<int64_t>{7, 9}));
-  ExpectRefused("onnx.map_keys", "ZipMap", {Of("classlabels_int64s", {7})}, {});
+  ExpectClassicalRefused("onnx.map_keys", "ZipMap",
+                         {Of("classlabels_int64s", {7})}, {});
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(OnnxLinear, ModelsHaveACoefficientForEachFeature) {
   EXPECT_EQ(Classical("LinearRegressor", linear).Run({{1, 10}})[0],
             (std::vector<float>{21, 44}));
   const auto refused = [&](const char* id, const NodeChange& change) {
-    ExpectRefused(id, "LinearRegressor", linear, {change});
+    ExpectClassicalRefused(id, "LinearRegressor", linear, {change});
   };
   refused("onnx.linear_count", OfFloats("coefficients", {1, 2, 3}));
   refused("onnx.linear_count", OfFloats("coefficients", {}));
@@ -45,7 +45,7 @@ const std::vector<NodeChange> kMachines = {
 
 TEST(OnnxSupportVectors, AreChecked) {
   const auto refused = [](const char* id, const NodeChange& change) {
-    ExpectRefused(id, "SVMClassifier", kMachines, {change});
+    ExpectClassicalRefused(id, "SVMClassifier", kMachines, {change});
   };
   refused("onnx.svm_kernel", OfText("kernel_type", "COSINE"));
   refused("onnx.svm_parameters", OfFloats("kernel_params", {1}));
@@ -58,11 +58,12 @@ TEST(OnnxSupportVectors, AreChecked) {
 }
 
 TEST(OnnxSupportVectors, OfRegressorsHaveNoTransform) {
-  ExpectRefused("onnx.unsupported", "SVMRegressor",
-                {OfFloats("coefficients", {1, 2}), OfFloats("rho", {0})},
-                {OfText("post_transform", "LOGISTIC")},
-                {"its post_transform, which onnxruntime ignores"},
-                ErrorCode::kUnimplemented);
+  ExpectClassicalRefused(
+      "onnx.unsupported", "SVMRegressor",
+      {OfFloats("coefficients", {1, 2}), OfFloats("rho", {0})},
+      {OfText("post_transform", "LOGISTIC")},
+      {"its post_transform, which onnxruntime ignores"},
+      ErrorCode::kUnimplemented);
 }
 
 }  // namespace

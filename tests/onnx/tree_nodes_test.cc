@@ -45,7 +45,8 @@ TEST(OnnxTrees, AddWeightsOfTheLeavesThatRowsComeTo) {
 TEST(OnnxTrees, NeedNodesThatAreThereOnce) {
   const auto refused = [](const char* id, const NodeChange& change,
                           const std::string& word) {
-    ExpectRefused(id, "TreeEnsembleRegressor", Trees("target"), {change}, word);
+    ExpectClassicalRefused(id, "TreeEnsembleRegressor", Trees("target"),
+                           {change}, word);
   };
   refused("onnx.tree_node_twice", Of("nodes_nodeids", {0, 1, 1, 0}),
           "node 1 of tree 0 is there twice");
@@ -75,8 +76,9 @@ TEST(OnnxTrees, MustNotHaveCycles) {
       OfTexts("nodes_modes", {"BRANCH_LEQ", "BRANCH_LT", "LEAF", "LEAF"}),
       Of("nodes_truenodeids", {1, 0, 0, 0}),
       Of("nodes_falsenodeids", {2, 2, 0, 0})};
-  ExpectRefused("onnx.tree_cycle", "TreeEnsembleRegressor", Trees("target"),
-                cycle, {"node 1 of tree 0 leads back to node 0 of tree 0"});
+  ExpectClassicalRefused("onnx.tree_cycle", "TreeEnsembleRegressor",
+                         Trees("target"), cycle,
+                         {"node 1 of tree 0 leads back to node 0 of tree 0"});
 }
 
 // Each of 2^17 nodes leads to a leaf and to the next node.
@@ -111,7 +113,7 @@ TEST(OnnxTrees, ClassifiersNeedLabels) {
   const std::vector<NodeChange> trees = Trees("class");
   const auto refused = [&](const char* id, const std::vector<NodeChange>& more,
                            const std::string& word) {
-    ExpectRefused(id, "TreeEnsembleClassifier", trees, more, word);
+    ExpectClassicalRefused(id, "TreeEnsembleClassifier", trees, more, word);
   };
   const NodeChange labels = Of("classlabels_int64s", {4, 5});
   refused("onnx.class_labels", {}, "0 classlabels_int64s and 0");
@@ -119,7 +121,7 @@ TEST(OnnxTrees, ClassifiersNeedLabels) {
           "2 classlabels_int64s and 1");
   refused("onnx.tree_base", {labels, OfFloats("base_values", {1, 2, 3})},
           "3 base_values");
-  ExpectRefused(
+  ExpectClassicalRefused(
       "onnx.unsupported", "TreeEnsembleClassifier", trees,
       {OfTexts("classlabels_strings", {"a", "b"})},
       {"its labels are strings (classlabels_strings), and Sluice has no "
@@ -161,7 +163,7 @@ TEST(OnnxTrees, TestForMembers) {
 TEST(OnnxTrees, OfOneOperatorAreChecked) {
   const auto refused = [](const char* id, const NodeChange& change,
                           const std::string& word) {
-    ExpectRefused(id, "TreeEnsemble", Ensemble(), {change}, word);
+    ExpectClassicalRefused(id, "TreeEnsemble", Ensemble(), {change}, word);
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();
   refused("onnx.tree_index", Of("tree_roots", {2}), "tree_roots has 2");
