@@ -31,6 +31,9 @@ struct OnnxValue {
   // The keys of the columns, if it is a list of maps in ONNX (by ZipMap), one
   // for each row of this matrix; else empty.
   std::vector<int64_t> map_keys;
+  // Whether its elements, or the keys of its maps, are strings in ONNX: here
+  // they are numbers of OnnxModel::texts.
+  bool of_texts = false;
 };
 
 // The metadata in a model; missing text is empty.
@@ -60,6 +63,9 @@ struct SLUICE_API OnnxModel {
   std::vector<OnnxValue> inputs;
   std::vector<OnnxValue> outputs;
   OnnxMetadata metadata;
+  // The model's own strings. Others may be fed as numbers after theirs, equal
+  // for equal strings.
+  std::vector<std::string> texts;
 
   // Sets the variables of `scope` to `parameters`, sharing their memory. Takes
   // the scope's lock. Raises ResourceExhausted.

@@ -11,14 +11,11 @@
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/handlers/scores.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/onnx/import/tensor_values.h"
 
 // Operators of ai.onnx.ml that prepare features.
 namespace sluice::onnx {
 
 namespace {
-
-constexpr const char* kNoStrings = "Sluice has no tensors of strings";
 
 // Numbers for all features, or one for each of them; none are `otherwise`.
 Doubles ForFeatures(const Node& node,
@@ -217,10 +214,9 @@ Found FindKeys(Node& node, const std::string& x, const std::vector<K>& keys) {
 // One is set for each number that is a category. Without `zeros` another number
 // is an error when the model runs: its index is past the end of a list.
 void OneHotEncoder(Node& node) {
-  const Ints categories = node.attributes().Ints("cats_int64s");
-  if (!node.attributes().Strings("cats_strings").empty()) {
-    Node::Unsupported("its categories are strings, and {}", kNoStrings);
-  }
+  Ints categories = node.attributes().Ints("cats_int64s");
+  const Names texts = node.attributes().Strings("cats_strings");
+  if (node.ReadsTexts(0)) categories = node.texts().NumbersOf(texts);
   const bool zeros = node.attributes().Flag("zeros", true);
   const auto count = std::ssize(categories);
   const Found found =
@@ -249,87 +245,131 @@ Ints IntegersOf(const Tensor& tensor) {
   return integers;
 }
 
-// Attributes <name>_floats, <name>_int64s or <name>_tensor, of which one must
-// be there.
-Tensor NumbersFor(Node& node, const std::string& name) {
+// A list of keys or labels; strings are numbers (Texts).
+struct Labels {
+  Tensor values;
+  bool of_texts = false;
+};
+
+Labels LabelsOf(Node& node, const Names& texts) {
+  const Ints numbers = node.texts().NumbersOf(texts);
+  return {Tensor::FromVector<int64_t>({std::ssize(numbers)}, numbers), true};
+}
+
+Labels LabelsOf(const Ints& integers) {
+  return {Tensor::FromVector<int64_t>({std::ssize(integers)}, integers)};
+}
+
+// Attributes <name>_strings, <name>_floats, <name>_int64s or <name>_tensor, of
+// which one must be there.
+Labels LabelsOf(Node& node, const std::string& name) {
   Attributes& attributes = node.attributes();
-  if (!attributes.Strings(name + "_strings").empty()) {
-    Node::Unsupported("its {} are strings, and {}", name, kNoStrings);
-  }
+  const Names texts = attributes.Strings(name + "_strings");
   const Doubles floats = attributes.Floats(name + "_floats");
   const Ints integers = attributes.Ints(name + "_int64s");
   if (const TensorProto* tensor = attributes.Tensor(name + "_tensor")) {
-    const Tensor value =
-        ToTensor(*tensor, "", "attribute " + name + "_tensor", &node.cost());
-    return value.Reshaped({value.numel()});
+    const Tensor value = node.texts().ToTensor(
+        *tensor, "", "attribute " + name + "_tensor", &node.cost());
+    return {value.Reshaped({value.numel()}), IsOfTexts(*tensor)};
   }
+  if (!texts.empty()) return LabelsOf(node, texts);
   if (!floats.empty()) {
-    return FromDoubles(DType::kFloat32, {std::ssize(floats)}, floats);
+    return {FromDoubles(DType::kFloat32, {std::ssize(floats)}, floats)};
   }
-  return Tensor::FromVector<int64_t>({std::ssize(integers)}, integers);
+  return LabelsOf(integers);
 }
 
-// What LabelEncoder gives for a number that is no key.
-std::string DefaultLabel(Node& node, DType dtype) {
+// The label of what is no key: one element, of the dtype of the labels.
+std::string DefaultLabel(Node& node, const Labels& labels) {
   Attributes& attributes = node.attributes();
+  const DType dtype = labels.values.dtype();
+  const std::string of_texts = attributes.String("default_string", "_Unused");
   const double of_floats = attributes.Float("default_float", -0.0);
   const int64_t of_integers = attributes.Int("default_int64", -1);
   if (const TensorProto* tensor = attributes.Tensor("default_tensor")) {
-    const Tensor value =
-        ToTensor(*tensor, "", "attribute default_tensor", &node.cost());
-    SLUICE_ENFORCE(value.numel() == 1 && value.dtype() == dtype,
+    const Tensor value = node.texts().ToTensor(
+        *tensor, "", "attribute default_tensor", &node.cost());
+    SLUICE_ENFORCE(value.numel() == 1 && value.dtype() == dtype &&
+                       IsOfTexts(*tensor) == labels.of_texts,
                    ErrorCode::kInvalidArgument, "onnx.label_default",
-                   "its default_tensor is {} {}; expected one element of {}",
-                   value.dtype(), value.dims(), dtype);
+                   "its default_tensor is {} {}; expected one element of the "
+                   "type of its values",
+                   value.dtype(), value.dims());
     return node.NewConstant(value.Reshaped({}));
   }
+  if (labels.of_texts) return node.Whole(node.texts().NumberOf(of_texts));
   return IsInteger(dtype) ? node.Cast(node.Whole(of_integers), dtype)
                           : node.Number(of_floats, dtype);
 }
 
-void LabelEncoder(Node& node) {
-  node.attributes().Ignore("default_string");
-  if (!node.attributes().Strings("classes_strings").empty()) {
-    Node::Unsupported("its labels are strings, and {}", kNoStrings);
-  }
-  const Tensor keys = NumbersFor(node, "keys");
-  const Tensor values = NumbersFor(node, "values");
-  SLUICE_ENFORCE(keys.numel() == values.numel(), ErrorCode::kInvalidArgument,
-                 "onnx.label_count", "it has {} keys and {} values",
-                 keys.numel(), values.numel());
-  SLUICE_ENFORCE(keys.dtype() == node.TypeOf(0), ErrorCode::kInvalidArgument,
-                 "onnx.label_type", "its keys are {}, and its input is {}",
-                 keys.dtype(), node.TypeOf(0));
-  const Found found = IsInteger(keys.dtype())
-                          ? FindKeys(node, node.In(0), IntegersOf(keys))
-                          : FindKeys(node, node.In(0), ToDoubles(keys));
-  const std::string otherwise = DefaultLabel(node, values.dtype());
+// Makes output 0 the value of each key.
+void FinishLabels(Node& node, const Labels& keys, const Labels& labels) {
+  SLUICE_ENFORCE(keys.values.numel() == labels.values.numel(),
+                 ErrorCode::kInvalidArgument, "onnx.label_count",
+                 "it has {} keys and {} values", keys.values.numel(),
+                 labels.values.numel());
+  const DType dtype = keys.values.dtype();
+  SLUICE_ENFORCE(dtype == node.TypeOf(0) && keys.of_texts == node.ReadsTexts(0),
+                 ErrorCode::kInvalidArgument, "onnx.label_type",
+                 "its keys are {}, and its input is {}",
+                 keys.of_texts ? "strings" : ToString(dtype),
+                 node.ReadsTexts(0) ? "of strings" : ToString(node.TypeOf(0)));
+  const Found found = IsInteger(dtype)
+                          ? FindKeys(node, node.In(0), IntegersOf(keys.values))
+                          : FindKeys(node, node.In(0), ToDoubles(keys.values));
+  const std::string otherwise = DefaultLabel(node, labels);
   const std::string label =
-      node.Gather({node.NewConstant(values), found.index});
+      node.Gather({node.NewConstant(labels.values), found.index});
+  if (labels.of_texts) node.MarkTexts();
   node.Finish(
       "where",
       {{"Condition", {found.is_key}}, {"X", {label}}, {"Y", {otherwise}}});
 }
 
+// From strings to integers, or back, by what the input is.
+void FinishCategories(Node& node, const Names& strings, const Ints& integers) {
+  const Labels texts = LabelsOf(node, strings);
+  const Labels numbers = LabelsOf(integers);
+  if (node.ReadsTexts(0)) return FinishLabels(node, texts, numbers);
+  FinishLabels(node, numbers, texts);
+}
+
+void LabelEncoder(Node& node) {
+  // Before version 2: the classes, which are counted.
+  const Names classes = node.attributes().Strings("classes_strings");
+  if (!classes.empty()) {
+    Ints counted(classes.size());
+    std::iota(counted.begin(), counted.end(), 0);
+    return FinishCategories(node, classes, counted);
+  }
+  const Labels keys = LabelsOf(node, "keys");
+  FinishLabels(node, keys, LabelsOf(node, "values"));
+}
+
+void CategoryMapper(Node& node) {
+  const Names strings = node.attributes().Strings("cats_strings");
+  FinishCategories(node, strings, node.attributes().Ints("cats_int64s"));
+}
+
 // Rows of scores as maps from labels.
 void ZipMap(Node& node) {
-  const Ints keys = node.attributes().Ints("classlabels_int64s");
-  if (!node.attributes().Strings("classlabels_strings").empty()) {
-    Node::Unsupported("the keys of its maps are strings, and {}", kNoStrings);
+  Ints keys = node.attributes().Ints("classlabels_int64s");
+  const Names texts = node.attributes().Strings("classlabels_strings");
+  if (!texts.empty()) {
+    keys = node.texts().NumbersOf(texts);
+    node.MarkTexts();
   }
   const std::string x = RowsOf(node, 0, DType::kFloat32);
   const int64_t columns = node.SizeOf(x, 1);
   SLUICE_ENFORCE(!keys.empty() && (columns < 0 || columns == std::ssize(keys)),
                  ErrorCode::kInvalidArgument, "onnx.map_keys",
-                 "it has {} classlabels_int64s for {} columns; expected as "
-                 "many",
+                 "it has {} class labels for {} columns; expected as many",
                  keys.size(), columns);
   node.FinishMaps(x, keys);
 }
 
-// Operators of strings, or of maps to or from them.
-void OfStrings(Node& /*node*/) {
-  Node::Unsupported("it takes or gives strings or maps, and {}", kNoStrings);
+void OfMaps(Node& /*node*/) {
+  Node::Unsupported("it takes maps, which Sluice has only as results");
 }
 
 }  // namespace
@@ -337,8 +377,8 @@ void OfStrings(Node& /*node*/) {
 const HandlerTable kFeatureHandlers = {
     {"ai.onnx.ml.ArrayFeatureExtractor", 1, ArrayFeatureExtractor},
     {"ai.onnx.ml.Binarizer", 1, Binarizer},
-    {"ai.onnx.ml.CastMap ai.onnx.ml.CategoryMapper ai.onnx.ml.DictVectorizer",
-     1, OfStrings},
+    {"ai.onnx.ml.CastMap ai.onnx.ml.DictVectorizer", 1, OfMaps},
+    {"ai.onnx.ml.CategoryMapper", 1, CategoryMapper},
     {"ai.onnx.ml.FeatureVectorizer", 1, FeatureVectorizer},
     {"ai.onnx.ml.Imputer", 1, Imputer},
     {"ai.onnx.ml.LabelEncoder", 1, LabelEncoder},

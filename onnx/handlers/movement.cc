@@ -232,8 +232,9 @@ void Constant(Node& node) {
   Attributes& attributes = node.attributes();
   if (const auto* tensor = attributes.Tensor("value")) {
     // Models with weights as Constant nodes keep external data in initialisers.
+    if (IsOfTexts(*tensor)) node.MarkTexts();
     return node.FinishConstant(
-        ToTensor(*tensor, "", "attribute value", &node.cost()));
+        node.texts().ToTensor(*tensor, "", "attribute value", &node.cost()));
   }
   if (const auto* sparse = attributes.SparseTensor("sparse_value")) {
     return node.FinishConstant(
@@ -254,8 +255,16 @@ void Constant(Node& node) {
   if (attributes.Has("value_ints")) {
     return node.FinishConstant(ListOf<int64_t>(attributes.Ints("value_ints")));
   }
-  Node::Unsupported(
-      "its value is a string or missing; there are tensors and numbers");
+  node.MarkTexts();
+  if (attributes.Has("value_string")) {
+    return node.FinishConstant(Tensor::FromVector<int64_t>(
+        {}, {node.texts().NumberOf(attributes.String("value_string", ""))}));
+  }
+  if (attributes.Has("value_strings")) {
+    return node.FinishConstant(ListOf<int64_t>(
+        node.texts().NumbersOf(attributes.Strings("value_strings"))));
+  }
+  Node::Unsupported("it has no value");
 }
 
 // Models that only show a network create their weights like this.

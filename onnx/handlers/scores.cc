@@ -140,16 +140,13 @@ ClassLabels::ClassLabels(Node& node, const char* numbers)
                  "it has {} {} and {} classlabels_strings; expected one of "
                  "both",
                  numbers_.size(), numbers, strings.size());
-  if (!strings.empty() && node.ReadsOutput(0)) {
-    Node::Unsupported(
-        "its labels are strings (classlabels_strings), and Sluice has no "
-        "tensors of strings");
-  }
-  count_ = static_cast<int64_t>(numbers_.size() + strings.size());
+  if (strings.empty()) return;
+  numbers_ = node.texts().NumbersOf(strings);
+  of_texts_ = true;
+  node.MarkTexts();
 }
 
 void ClassLabels::FinishByBest(const std::string& scores) const {
-  if (numbers_.empty()) return;
   Ints counted(numbers_.size());
   std::iota(counted.begin(), counted.end(), 0);
   const AttributeMap last = {{"axis", int64_t{-1}}};
@@ -159,8 +156,11 @@ void ClassLabels::FinishByBest(const std::string& scores) const {
 }
 
 void ClassLabels::FinishByCondition(const std::string& condition) const {
-  if (numbers_.empty()) return;
   const bool two = numbers_.size() == 2;
+  if (of_texts_ && !two) {
+    Node::Unsupported("it has one score for {} labels that are strings",
+                      numbers_.size());
+  }
   const std::string of_rows = node_.Reshape(condition, {-1});
   node_.Finish("where", {{"Condition", {of_rows}},
                          {"X", {node_.Whole(two ? numbers_[1] : 1)}},

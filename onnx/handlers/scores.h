@@ -49,11 +49,11 @@ std::string TransformedTargets(Node& node,
 // The classes of a classifier, whose label is output 0.
 class ClassLabels {
  public:
-  // Reads attribute `numbers`, or classlabels_strings. Raises InvalidArgument
-  // if there is neither, and Unimplemented for strings if output 0 is read.
+  // Reads attribute `numbers`, or classlabels_strings, as which it marks output
+  // 0. Raises InvalidArgument if there is neither.
   ClassLabels(Node& node, const char* numbers);
 
-  int64_t count() const { return count_; }
+  int64_t count() const { return std::ssize(numbers_); }
 
   // Makes output 0 the label with the largest score of each row [N, C].
   void FinishByBest(const std::string& scores) const;
@@ -63,8 +63,8 @@ class ClassLabels {
 
  private:
   Node& node_;
-  Ints numbers_;  // empty for strings, and output 0 is not made then
-  int64_t count_;
+  Ints numbers_;  // of strings those of Texts
+  bool of_texts_ = false;
 };
 
 // Two scores of the one score [N, 1] of the second of two classes: [1 - s, s],

@@ -100,7 +100,9 @@ class NodeImport {
         if (opset_ < 6) imported.attributes().Ignore("consumed_inputs");
         imported.attributes().CheckAllAsked();
       };
+      const bool moves_texts = MovesTexts(node);
       ImportOrNarrow(node, location, attempt);
+      if (moves_texts) MarkTexts(node);
     } catch (const LostSubgraph&) {
       ++not_tried_;
       return Lose(node);
@@ -195,6 +197,30 @@ class NodeImport {
       const auto ranked = WithStatedRanks(node, location, &values_);
       if (!ranked) throw;
       attempt(*ranked);
+    }
+  }
+
+  // Whether the outputs of a node are texts, because its inputs are. Raises
+  // Unimplemented if it cannot take them.
+  bool MovesTexts(const NodeProto& node) const {
+    if (std::none_of(node.input().begin(), node.input().end(),
+                     [this](const std::string& input) {
+                       return values_.IsOfTexts(input);
+                     })) {
+      return false;
+    }
+    const TextUse use = TextUseOf(
+        IsOnnx(node) ? node.op_type() : node.domain() + "." + node.op_type());
+    SLUICE_ENFORCE(use != TextUse::kRefuses, ErrorCode::kUnimplemented,
+                   "onnx.texts",
+                   "it reads strings, which Sluice moves, compares and looks "
+                   "up, and nothing else");
+    return use == TextUse::kMoves;
+  }
+
+  void MarkTexts(const NodeProto& node) {
+    for (const std::string& output : node.output()) {
+      values_.MarkTexts(output);
     }
   }
 
@@ -375,6 +401,7 @@ OnnxModel Import(std::string_view bytes,
   result.outputs = FindOutputs(model.graph(), &values);
   result.program = values.TakeProgram();
   result.parameters = values.TakeParameters();
+  result.texts = values.texts().Take();
   return result;
 }
 

@@ -189,6 +189,15 @@ class Node {
   Names TakeSequence(int index);
   // Makes output 0 a list of maps: one with these keys for each row of x.
   void FinishMaps(const std::string& x, Ints keys);
+  // Strings of the model as numbers (Texts).
+  Texts& texts() { return values_.texts(); }
+  bool ReadsTexts(int index) const {
+    return HasInput(index) && values_.IsOfTexts(In(index));
+  }
+  // Notes that output 0 is texts, or maps whose keys are.
+  void MarkTexts() {
+    if (HasOutput(0)) values_.MarkTexts(OutputName(0));
+  }
   // Adds the ops that compute the gradient of `y`, one number, by each of `xs`.
   // Returns their names, "" for none.
   Names AppendGradients(const std::string& y, const Names& xs);

@@ -19,7 +19,7 @@ namespace sluice::onnx {
 namespace {
 
 template <typename Proto>
-DDim DimsOf(const Proto& tensor, const std::string& what) {
+DDim CheckedDims(const Proto& tensor, const std::string& what) {
   SLUICE_ENFORCE(tensor.dims_size() <= DDim::kMaxRank,
                  ErrorCode::kUnimplemented, "onnx.tensor_rank",
                  "{} has {} dims; Sluice has tensors of at most {}", what,
@@ -94,6 +94,10 @@ void CopyTyped(const TensorProto& tensor,
 }
 
 }  // namespace
+
+DDim DimsOf(const TensorProto& tensor, const std::string& what) {
+  return CheckedDims(tensor, what);
+}
 
 DType ToDType(int data_type, const std::string& what) {
   switch (data_type) {
@@ -190,7 +194,7 @@ Tensor ToDense(const ::onnx::SparseTensorProto& sparse,
   const Tensor indices =
       ToTensor(sparse.indices(), "", "the indices of " + what, cost);
   Tensor dense;
-  dense.Resize(DimsOf(sparse, what));
+  dense.Resize(CheckedDims(sparse, what));
   const DDim& dims = dense.dims();
   const int64_t count = values.numel();
   SLUICE_ENFORCE(

@@ -8,6 +8,10 @@
 
 namespace sluice::onnx {
 
+// The shape of a tensor. Raises InvalidArgument for negative sizes or too many
+// elements, and Unimplemented for too many dims, beginning with `what`.
+DDim DimsOf(const TensorProto& tensor, const std::string& what);
+
 // The dtype of ONNX's TensorProto::DataType. Raises Unimplemented, beginning
 // with `what`, for one that Sluice lacks, and InvalidArgument for an invalid
 // number.

@@ -203,7 +203,9 @@ OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
   const auto& type = input.type().tensor_type();
   OnnxValue value;
   value.name = input.name();
-  value.dtype = ToDType(type.elem_type(), what);
+  value.of_texts = type.elem_type() == TensorProto::STRING;
+  value.dtype =
+      value.of_texts ? DType::kInt64 : ToDType(type.elem_type(), what);
   value.rank_known = type.has_shape();
   value.shape = ShapeOf(type.shape());
   SLUICE_ENFORCE(value.shape.size() <= DDim::kMaxRank,
@@ -220,10 +222,11 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
                         ValueMap* values) {
   for (auto& tensor : *graph->mutable_initializer()) {
     if (left_out.contains(tensor.name())) continue;
+    const std::string what = "initialiser " + Shown(tensor.name());
+    if (IsOfTexts(tensor)) values->MarkTexts(tensor.name());
     values->AddConstant(
         tensor.name(),
-        ToTensor(tensor, folder, "initialiser " + Shown(tensor.name()),
-                 &values->cost()));
+        values->texts().ToTensor(tensor, folder, what, &values->cost()));
     // Frees the tensor's bytes, so that the weights are in memory only once.
     if (tensor.has_raw_data()) {
       std::unique_ptr<std::string>(tensor.release_raw_data()).reset();
@@ -273,6 +276,7 @@ std::vector<OnnxValue> AddInputs(const GraphProto& graph,
       continue;
     }
     const OnnxValue& value = inputs.back();
+    if (value.of_texts) values->MarkTexts(value.name);
     const std::string location =
         Format("input {} of {}", Shown(value.name), model);
     values->program().Data(value.name, value.dtype, DimsOf(value),
@@ -291,6 +295,7 @@ OnnxValue OutputOf(const std::string& name,
   value.name = values->Name(name);
   value.dtype = values->DTypeOf(value.name);
   value.map_keys = values->MapKeys(value.name);
+  value.of_texts = values->IsOfTexts(value.name);
   const DDim dims = values->DimsOf(value.name);
   if (type.has_tensor_type() && type.tensor_type().has_shape()) {
     value.rank_known = true;

@@ -9,6 +9,7 @@
 
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
+#include "sluice/onnx/import/texts.h"
 #include "sluice/onnx/load_onnx.h"
 
 namespace sluice::onnx {
@@ -72,6 +73,13 @@ class ValueMap {
   // Empty for other values.
   std::vector<int64_t> MapKeys(const std::string& name) const;
 
+  // Values that are texts in ONNX (Texts), or maps whose keys are.
+  Texts& texts() { return texts_; }
+  void MarkTexts(const std::string& name) { of_texts_.insert(name); }
+  bool IsOfTexts(const std::string& name) const {
+    return of_texts_.contains(name);
+  }
+
   // The name itself, if it is a tensor. Raises NotFound for an unknown value,
   // and Unimplemented for a sequence; so do DimsOf and DTypeOf.
   const std::string& Name(const std::string& name) const;
@@ -102,6 +110,8 @@ class ValueMap {
   std::map<std::string, int> stated_ranks_;
   std::map<std::string, std::vector<std::string>> sequences_;
   std::map<std::string, std::vector<int64_t>> map_keys_;
+  Texts texts_;
+  std::set<std::string> of_texts_;
   std::set<std::string> taken_;
   std::map<std::string, int> numbers_;  // the last number used, by base name
   std::map<std::string, int> read_;

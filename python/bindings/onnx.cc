@@ -155,8 +155,8 @@ nb::object Save(Given<Program&, "onnx.save"> program,
 void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save);
   // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
-  // by output). `source` is a path, or with `is_bytes` the model. Reads all
-  // before changes.
+  // by output, texts, names of inputs and outputs of texts). `source` is a path,
+  // or with `is_bytes` the model. Reads all before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
@@ -179,6 +179,12 @@ void BindOnnx(nb::module_& m) {
             return loaded;
           });
           program = std::move(model.program);
+          nb::list of_texts;
+          for (const auto* values : {&model.inputs, &model.outputs}) {
+            for (const onnx::OnnxValue& value : *values) {
+              if (value.of_texts) of_texts.append(ToPythonText(value.name));
+            }
+          }
           nb::dict map_keys;
           for (const onnx::OnnxValue& value : model.outputs) {
             if (value.map_keys.empty()) continue;
@@ -189,7 +195,7 @@ void BindOnnx(nb::module_& m) {
               ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
               ToList(model.parameters,
                      [](const auto& pair) { return ToPythonText(pair.first); }),
-              map_keys);
+              map_keys, ToList(model.texts, ToPythonText), of_texts);
         });
 }
 

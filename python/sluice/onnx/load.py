@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .. import _core
+from .. import errors as _errors
 from ..executor import Executor
 from ..program import Program
 from .save import save
+from .texts import RunTexts
 
 
 class Value(NamedTuple):
@@ -60,6 +62,11 @@ class Model:
     map_keys: dict[str, list[int]] = field(default_factory=dict, repr=False)
     """By name of an output that is a list of dicts (ZipMap): their keys. In the
     program it is a matrix, with a column for each key."""
+    texts: list[str] = field(default_factory=list, repr=False)
+    """The model's own strings. In the program a string is its index, and one
+    that the model lacks a number after them, in each run another one."""
+    of_texts: list[str] = field(default_factory=list, repr=False)
+    """The inputs and outputs whose elements, or keys of dicts, are strings."""
 
     def run(
         self,
@@ -70,7 +77,8 @@ class Model:
 
         A list is fed as the inputs ``x[0]``, ``x[1]`` and so on, which a
         sequence has become. An output is an array, or of ``map_keys`` a list
-        of dicts. Raises what ``Executor.run`` raises.
+        of dicts; strings are arrays of objects. Raises what ``Executor.run``
+        raises, and InvalidArgumentError for elements that are no strings.
         """
         own = {v.name for v in self.inputs}
         parts = {
@@ -84,29 +92,52 @@ class Model:
             feed = whole | parts
         if fetch_list is None:
             fetch_list = [v.name for v in self.outputs]
-        results = self.executor.run(self.program, feed, fetch_list, self.scope)
-        return self._with_maps(fetch_list, results)
+        return self._run(self.executor, feed, fetch_list)
 
-    def _with_maps(
-        self, fetch_list: Sequence[Any], results: list[Any]
+    def _run(
+        self,
+        executor: Executor,
+        feed: Mapping[str, Any],
+        fetches: Sequence[Any],
     ) -> list[Any]:
-        """The results, with lists of dicts for ``map_keys``."""
-        if not self.map_keys:
-            return results
-        names = [getattr(x, "name", x) for x in fetch_list]
-        return [
-            _maps(self.map_keys[name], result)
-            if name in self.map_keys
-            else result
-            for name, result in zip(names, results, strict=True)
-        ]
+        """The results of an executor, as ONNX has them."""
+        texts = RunTexts(self.texts)
+        results = executor.run(
+            self.program, self._numbers(feed, texts), fetches, self.scope
+        )
+        for i, fetch in enumerate(fetches):
+            name = getattr(fetch, "name", fetch)
+            if name in self.map_keys:
+                keys = self.map_keys[name]
+                if name in self.of_texts:
+                    keys = [self.texts[key] for key in keys]
+                results[i] = _maps(keys, results[i])
+            elif name in self.of_texts:
+                results[i] = texts.decode(results[i])
+        return results
+
+    def _numbers(
+        self, feed: Mapping[str, Any], texts: RunTexts | None = None
+    ) -> Mapping[str, Any]:
+        """The feed with numbers in place of strings."""
+        names = [name for name in self.of_texts if name in feed]
+        if not names:
+            return feed
+        texts = texts or RunTexts(self.texts)
+        return {**feed, **{n: texts.encode(n, feed[n]) for n in names}}
 
     def save(self, path: str | os.PathLike[str] | Any, **options: Any) -> None:
         """Write the model like :func:`sluice.onnx.save`.
 
         Inputs and outputs are those of this model, in order, with its names of
-        sizes.
+        sizes. Raises UnimplementedError for a model of strings.
         """
+        if self.of_texts:
+            raise _errors.UnimplementedError(
+                f"{', '.join(self.of_texts)}: strings are numbers in the "
+                "program; a model of them cannot be written",
+                "onnx.save_texts",
+            )
         names = {v.name: v.shape for v in self.inputs if v.shape is not None}
         options.setdefault("size_names", names)
         save(
@@ -119,7 +150,7 @@ class Model:
         )
 
 
-def _maps(keys: list[int], rows: Any) -> list[dict[int, float]]:
+def _maps(keys: list[Any], rows: Any) -> list[dict[Any, float]]:
     """A dict for each row, in the order of the keys."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return [{keys[i]: row[i] for i in order} for row in rows.tolist()]
@@ -170,7 +201,7 @@ def load(
     if hasattr(source, "SerializeToString"):
         source = source.SerializeToString()
     is_bytes = isinstance(source, (bytes, bytearray, memoryview))
-    inputs, outputs, metadata, parameters, map_keys = _core._load_onnx(
+    inputs, outputs, metadata, parameters, *more = _core._load_onnx(
         program,
         scope,
         bytes(source) if is_bytes else source,
@@ -188,5 +219,5 @@ def load(
         Metadata(**metadata),
         parameters,
         Executor(place),
-        map_keys,
+        *more,
     )

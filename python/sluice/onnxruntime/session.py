@@ -67,7 +67,7 @@ class InferenceSession:
         self.set_providers(providers, provider_options, _level=4)
         self._inputs, self._outputs = (
             [
-                NodeArg.of(value, self._options._sizes, self._model.map_keys)
+                NodeArg.of(value, self._options._sizes, self._model)
                 for value in values
             ]
             for values in (self._model.inputs, self._model.outputs)
@@ -135,12 +135,10 @@ class InferenceSession:
             self._check_sizes(value, np.shape(input_feed[value.name]))
         names = list(output_names or self._output_names)
         with errors.running(), self._threads():
-            results = self._executor.run(
-                self._model.program, input_feed, names, self._model.scope
-            )
+            results = self._model._run(self._executor, input_feed, names)
         # The feed of the last run. Reports and tuning use it.
         self._last_feed = dict(input_feed)
-        return self._model._with_maps(names, results)
+        return results
 
     def _check_sizes(self, value: NodeArg, shape: tuple[int, ...]) -> None:
         """Raise InvalidArgument unless sizes are those of the options."""
@@ -355,7 +353,7 @@ class InferenceSession:
                 f"{method} needs input_feed, or a run before: sizes of inputs "
                 "decide"
             )
-        return feed
+        return self._model._numbers(feed)
 
     def _threads(self) -> _core._ThreadCount:
         return _core._ThreadCount(self._options.intra_op_num_threads)

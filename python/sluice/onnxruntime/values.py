@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..onnx.load import Metadata, Value
+from ..onnx.load import Metadata, Model, Value
 
 __all__ = ["ModelMetadata", "NodeArg"]
 
@@ -22,15 +22,17 @@ class NodeArg:
 
     @staticmethod
     def of(
-        value: Value, sizes: Mapping[str, int], maps: Container[str] = ()
+        value: Value, sizes: Mapping[str, int], model: Model
     ) -> NodeArg:
-        """Convert a value of ``sluice.onnx``; ``sizes`` are known by name, and
-        ``maps`` are names of lists of dicts."""
-        if value.name in maps:
-            return NodeArg(value.name, "seq(map(int64,tensor(float)))", [])
+        """Convert a value of a model; ``sizes`` are known by name."""
+        of_texts = value.name in model.of_texts
+        if value.name in model.map_keys:
+            key = "string" if of_texts else "int64"
+            return NodeArg(value.name, f"seq(map({key},tensor(float)))", [])
+        element = "string" if of_texts else value.dtype.onnx_name
         return NodeArg(
             value.name,
-            f"tensor({value.dtype.onnx_name})",
+            f"tensor({element})",
             [sizes.get(size, size) for size in value.shape or ()],
         )
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "sluice/onnx/import/import_cost.h"
+#include "sluice/onnx/import/messages.h"
+
+namespace sluice::onnx {
+
+// Tensors of strings are numbers in the program, int64: what they are needed
+// for is to be moved, compared with each other, and looked up. This is the
+// table of a model's own texts. A run numbers those that are fed from its end
+// on.
+class Texts {
+ public:
+  // The number of a text, which is added if it is new.
+  int64_t NumberOf(const std::string& text);
+  Ints NumbersOf(const Names& texts);
+  // The values of a tensor, which may be one of strings. Raises what ToTensor
+  // does, and DataLoss for strings that are not as many as its shape says.
+  Tensor ToTensor(const TensorProto& tensor,
+                  const std::string& folder,
+                  const std::string& what,
+                  ImportCost* cost);
+  // Moves the texts out, in the order of their numbers.
+  Names Take() { return std::move(texts_); }
+
+ private:
+  std::unordered_map<std::string, int64_t> numbers_;
+  Names texts_;
+};
+
+bool IsOfTexts(const TensorProto& tensor);
+
+// What an operator makes of inputs that are texts: outputs that are texts, too,
+// outputs that are none, or it cannot take them.
+enum class TextUse { kMoves, kReads, kRefuses };
+// By the name of an operator, with its domain before it unless it is ONNX's.
+TextUse TextUseOf(std::string_view type);
+
+}  // namespace sluice::onnx
