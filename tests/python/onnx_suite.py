@@ -90,8 +90,9 @@ def backend_of(variant: str, only: int | None) -> type:
         variant: one of VARIANTS.
         only: the input that is changed; None for all of them.
     """
-    from onnx import numpy_helper
-    from sluice.onnx import backend, load
+    import sluice as sl
+    from onnx import load_model_from_string, numpy_helper
+    from sluice.onnx import backend
 
     drop = drop_sizes if variant == "Sizes" else drop_rank
     values = slice(None) if only is None else slice(only, only + 1)
@@ -141,8 +142,10 @@ def backend_of(variant: str, only: int | None) -> type:
         def prepare(cls, model, device="CPU", **kwargs):
             file = io.BytesIO()
             loaded = super().prepare(model).model
+            if loaded is None:
+                raise sl.UnimplementedError("a sequence is an input", "")
             loaded.save(file, opset=NEWEST_SAVED_OPSET)
-            return backend.SluiceBackendRep(load(file.getvalue()))
+            return backend.SluiceBackendRep(load_model_from_string(file.getvalue()))
 
     if variant == "Saved":
         return Saved

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -23,29 +24,64 @@ __all__ = [
 ]
 
 
-class SluiceBackendRep(BackendRep):
-    """A model that can run."""
+def _sequence(name: str, tensors: Mapping[str, Any]) -> list[Any]:
+    """The tensors ``name[0]``, ``name[1]`` and so on."""
+    parts = (f"{name}[{i}]" for i in count())
+    return [tensors[x] for x in takewhile(tensors.__contains__, parts)]
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+
+class SluiceBackendRep(BackendRep):
+    """A model that can run.
+
+    One with sequences as inputs is loaded for each number of their tensors.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._proto = model
+        known = {tensor.name for tensor in model.graph.initializer}
+        fed = [v for v in model.graph.input if v.name not in known]
+        self._inputs = [value.name for value in fed]
+        self._outputs = [value.name for value in model.graph.output]
+        self._sequences = {
+            v.name for v in fed if v.type.HasField("sequence_type")
+        }
+        self._loaded: dict[tuple[tuple[str, int], ...], Model] = {}
+        self.model = None if self._sequences else self._load({})
+
+    def _load(self, inputs: Mapping[str, Any]) -> Model:
+        lengths = tuple(
+            (name, len(value))
+            for name, value in inputs.items()
+            if name in self._sequences
+        )
+        if lengths not in self._loaded:
+            self._loaded[lengths] = load(
+                self._proto, sequence_lengths=dict(lengths)
+            )
+        return self._loaded[lengths]
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model.
 
         Args:
-            inputs: an array for each input, in order; one array for one input;
-                or arrays by name.
+            inputs: an array for each input, in order, or a list for a
+                sequence; one array for one input; or these by name.
             kwargs: accepted, and not used.
 
         Returns:
-            An array for each output, in order.
+            An array for each output, in order, or a list for a sequence.
         """
         if not isinstance(inputs, dict):
             if isinstance(inputs, np.ndarray):
                 inputs = [inputs]
-            names = [value.name for value in self.model.inputs]
-            inputs = dict(zip(names, inputs, strict=False))
-        return tuple(self.model.run(inputs))
+            inputs = dict(zip(self._inputs, inputs, strict=False))
+        model = self._load(inputs)
+        names = [value.name for value in model.outputs]
+        given = dict(zip(names, model.run(inputs), strict=True))
+        return tuple(
+            given[name] if name in given else _sequence(name, given)
+            for name in self._outputs
+        )
 
 
 class SluiceBackend(Backend):
@@ -56,7 +92,7 @@ class SluiceBackend(Backend):
         cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any
     ) -> SluiceBackendRep:
         """Load a model."""
-        return SluiceBackendRep(load(model.SerializeToString()))
+        return SluiceBackendRep(model)
 
     @classmethod
     def run_model(
