@@ -362,6 +362,7 @@ bool Resizing::ResizeOp(Instruction* step) {
   if (!AliasesFit(op)) return false;
   const Decision& decision = base_.decisions()[position];
   const OpFacts facts = FactsOf(*plan_, op, decision.kernel->key.dtype);
+  op.arguments.output_dims.assign(facts.outputs.begin(), facts.outputs.end());
   if (!MakeKernel(*decision.kernel, facts.QueryAt(op.place), &op)) return false;
   step->kernel = op.kernel.get();
   return true;

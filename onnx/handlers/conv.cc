@@ -159,6 +159,10 @@ void CausalConvWithState(Node& node) {
 }
 
 void DeformConv(Node& node) {
+  if (WindowRank(node) != 2) {
+    Node::Unsupported("its input has shape {}; there is a kernel for images",
+                      node.Dims(0));
+  }
   const Windows windows = ReadWindows(node, 2, KernelOf(node, 1));
   Inputs inputs = {{"Input", {node.In(0)}},
                    {"Offset", {node.In(2)}},
