@@ -142,8 +142,9 @@ def backend_of(variant: str, only: int | None) -> type:
         def prepare(cls, model, device="CPU", **kwargs):
             file = io.BytesIO()
             loaded = super().prepare(model).model
-            if loaded is None:
-                raise sl.UnimplementedError("a sequence is an input", "")
+            names = [value.name for value in model.graph.output]
+            if loaded is None or names != [v.name for v in loaded.outputs]:
+                raise sl.UnimplementedError("a sequence is not saved", "")
             loaded.save(file, opset=NEWEST_SAVED_OPSET)
             return backend.SluiceBackendRep(load_model_from_string(file.getvalue()))
 
