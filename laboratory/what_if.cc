@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/framework/algorithms/two_labels.h"
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/plan_calls.h"
-#include "sluice/framework/algorithms/two_labels.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/laboratory/prediction.h"

@@ -10,12 +10,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "sluice/framework/algorithms/op_order.h"
 #include "sluice/framework/choice/prepared_op.h"
 #include "sluice/framework/hints/pass_hints.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
-#include "sluice/framework/algorithms/op_order.h"
 #include "sluice/framework/plan/plan.h"
 
 namespace sluice {

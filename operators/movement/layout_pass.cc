@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "sluice/framework/plan/graph.h"
 #include "sluice/framework/algorithms/two_labels.h"
+#include "sluice/framework/plan/graph.h"
 #include "sluice/operators/registration.h"
 
 // Decides for the whole graph which images have their channels last. Each op

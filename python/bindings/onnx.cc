@@ -155,8 +155,8 @@ nb::object Save(Given<Program&, "onnx.save"> program,
 void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save);
   // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
-  // by output, texts, names of inputs and outputs of texts). `source` is a path,
-  // or with `is_bytes` the model. Reads all before changes.
+  // by output, texts, names of inputs and outputs of texts). `source` is a
+  // path, or with `is_bytes` the model. Reads all before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
