@@ -31,7 +31,7 @@ std::string TimesRows(Node& node,
                  "its coefficients or support_vectors are for {} features; its "
                  "input has {}",
                  size / count, features);
-  const std::string product = node.Binary(
+  std::string product = node.Binary(
       "matmul", {x, NewNumbers(node, {count, size / count}, rows, dtype)},
       {{"transpose_Y", true}});
   if (added.empty()) return product;
@@ -122,7 +122,7 @@ class KernelMachine {
   // The kernel of each row and each of `count` support vectors: [N, count].
   std::string Kernel(int64_t count) const {
     const double gamma = parameters_[0], bias = parameters_[1];
-    const std::string product = TimesRows(node_, x_, vectors_, count, {});
+    std::string product = TimesRows(node_, x_, vectors_, count, {});
     if (type_ == "LINEAR") return product;
     if (type_ == "RBF") {
       return node_.Unary("exp", node_.Unary("scale", Distances(product, count),

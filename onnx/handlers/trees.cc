@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -57,7 +58,8 @@ void FinishByScored(Node& node,
                     const ClassLabels& labels,
                     const std::string& scores,
                     const std::set<int64_t>& scored) {
-  Doubles none(static_cast<size_t>(labels.count()), -INFINITY);
+  Doubles none(static_cast<size_t>(labels.count()),
+               -std::numeric_limits<double>::infinity());
   for (const int64_t column : scored) {
     none[static_cast<size_t>(column)] = 0;
   }

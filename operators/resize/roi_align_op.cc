@@ -170,7 +170,8 @@ class RoiAlignKernel final : public OpKernel {
     axis.count =
         exact > 0 ? static_cast<int64_t>(std::min<T>(exact, kMostPoints)) : 0;
     for (int64_t i = 0; i < parts * axis.count; ++i) {
-      const auto at = static_cast<T>(i / axis.count);
+      const int64_t of_part = i / axis.count;
+      const auto at = static_cast<T>(of_part);
       const auto inside = static_cast<T>(i % axis.count) + T{0.5};
       axis.points.push_back(PointAt(
           first + at * part + inside * part / static_cast<T>(axis.count),
