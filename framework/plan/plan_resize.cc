@@ -122,7 +122,23 @@ class Resizing {
   std::deque<PreparedOp> givers_;
   std::unordered_map<std::string, const PreparedOp*> giver_of_;
   KnownValues known_;
+  // Of the op that is made.
+  struct Shapes {
+    std::vector<DDim> dims;
+    std::vector<DType> dtypes;
+    void Set(const std::vector<Slot>& slots, const std::vector<int>& indices);
+  } inputs_, outputs_;
 };
+
+void Resizing::Shapes::Set(const std::vector<Slot>& slots,
+                           const std::vector<int>& indices) {
+  dims.clear();
+  dtypes.clear();
+  for (const int index : indices) {
+    dims.push_back(slots[index].dims);
+    dtypes.push_back(slots[index].dtype);
+  }
+}
 
 Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
     : base_(base),
@@ -361,9 +377,18 @@ bool Resizing::ResizeOp(Instruction* step) {
   }
   if (!AliasesFit(op)) return false;
   const Decision& decision = base_.decisions()[position];
-  const OpFacts facts = FactsOf(*plan_, op, decision.kernel->key.dtype);
-  op.arguments.output_dims.assign(facts.outputs.begin(), facts.outputs.end());
-  if (!MakeKernel(*decision.kernel, facts.QueryAt(op.place), &op)) return false;
+  inputs_.Set(plan_->slots_, op.inputs);
+  outputs_.Set(plan_->slots_, op.outputs);
+  op.arguments.output_dims = outputs_.dims;
+  const KernelQuery query = {Registry::Global().Schema(desc.type),
+                             desc,
+                             inputs_.dims,
+                             inputs_.dtypes,
+                             outputs_.dims,
+                             outputs_.dtypes,
+                             op.place,
+                             op.input_constant};
+  if (!MakeKernel(*decision.kernel, query, &op)) return false;
   step->kernel = op.kernel.get();
   return true;
 }
