@@ -280,17 +280,10 @@ bool Resizing::SetFeeds() {
   for (size_t i = 0; i < plan_->feeds_.size(); ++i) {
     FeedSpec& feed = plan_->feeds_[i];
     const FeedSpec& base = base_.feeds_[i];
-    if (base.value.allocated()) {
-      const bool same = feed.dims == base.dims && feed.value.allocated() &&
-                        base.HasValue(feed.value);
-      if (!same) return false;
-      feed.value = base.value;
-    } else {
-      // A plan that knows the value may need no later ones.
-      const bool unread = feed.value.allocated() && feed.dims != base.dims;
-      if (unread && !base_.whole()) return false;
-      feed.value = Tensor();
-    }
+    // A plan that knows the value may need no later ones.
+    const bool unread = feed.value.allocated() && feed.dims != base.dims;
+    if (unread && !base_.whole()) return false;
+    feed.value = Tensor();
     Slot& slot = plan_->slots_[plan_->feed_slots_[i]];
     slot.dims = feed.dims;
     PlanBuilder::SetBytes(&slot);
@@ -420,6 +413,9 @@ void PlanResizer::Allow(Plan* plan, std::unique_ptr<SizeRules> rules) {
       !plan->blocks_.empty() || !plan->hooks_.empty()) {
     return;
   }
+  for (const FeedSpec& feed : plan->feeds_) {
+    if (feed.value.allocated()) return;
+  }
   for (const Instruction& step : plan->instructions_) {
     if (step.kind != InstructionKind::kCompute &&
         step.kind != InstructionKind::kCopyOnHost) {
@@ -477,15 +473,13 @@ std::vector<std::vector<FeedSpec>> PlanResizer::Typical(
   return typical;
 }
 
-bool PlanResizer::Serves(const Plan& plan, const std::vector<FeedSpec>& feeds) {
+bool PlanResizer::IsFor(const Plan& plan, const std::vector<FeedSpec>& feeds) {
   const std::vector<FeedSpec>& own = plan.feed_specs();
   return std::equal(own.begin(), own.end(), feeds.begin(), feeds.end(),
                     [](const FeedSpec& a, const FeedSpec& b) {
                       return a.name == b.name && a.dtype == b.dtype &&
                              a.place == b.place && a.dims == b.dims &&
-                             a.handed_on == b.handed_on &&
-                             (!a.value.allocated() ||
-                              (b.value.allocated() && a.HasValue(b.value)));
+                             a.handed_on == b.handed_on;
                     });
 }
 

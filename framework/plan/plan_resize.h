@@ -15,7 +15,8 @@ namespace sluice {
 class PlanResizer {
  public:
   // Lets other plans be made of a finished plan, if nothing else depends on the
-  // sizes of its feeds: ops on the CPU without hints, blocks or hooks.
+  // sizes of its feeds, or on their values: ops on the CPU without hints,
+  // blocks or hooks.
   static void Allow(Plan* plan, std::unique_ptr<SizeRules> rules);
 
   // The sizes for which kernels are chosen that plans for `feeds` take over:
@@ -26,8 +27,8 @@ class PlanResizer {
   // themselves.
   static std::vector<std::vector<FeedSpec>> Typical(
       const Program& program, const std::vector<FeedSpec>& feeds);
-  // Whether a plan is for feeds like these, and these values of them.
-  static bool Serves(const Plan& plan, const std::vector<FeedSpec>& feeds);
+  // Whether a plan that reads no values of feeds is for these.
+  static bool IsFor(const Plan& plan, const std::vector<FeedSpec>& feeds);
 
   // Returns null if the plan cannot serve: `feeds` do not fit the program, a
   // kernel refuses the shapes, records of this machine speak against it, or a

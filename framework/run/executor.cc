@@ -298,7 +298,7 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
       const CacheEntry& entry = *each.second;
       return entry.choice == choice && entry.plan->resizable() &&
              entry.SameButFeeds(program, fetches, hints, threads) &&
-             PlanResizer::Serves(*entry.plan, feeds);
+             PlanResizer::IsFor(*entry.plan, feeds);
     });
     if (found != end) {
       auto& entries = cache_->entries;
