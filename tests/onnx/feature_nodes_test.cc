@@ -40,17 +40,22 @@ TEST(OnnxFeatures, LabelsHaveAValueForEachKey) {
                          {});
 }
 
-TEST(OnnxFeatures, OfStringsAreRefused) {
-  const auto refused = [](const std::string& type, const NodeChange& change) {
-    ExpectClassicalRefused("onnx.unsupported", type, {change}, {},
-                           {"Sluice has no tensors of strings"},
-                           ErrorCode::kUnimplemented);
+TEST(OnnxFeatures, OnlyStringsAreLookedUpAmongStrings) {
+  const auto refused = [](const char* id, const std::string& type,
+                          const std::vector<NodeChange>& changes,
+                          std::string_view word) {
+    ExpectClassicalRefused(id, type, changes, {}, word);
   };
-  refused("LabelEncoder", OfTexts("keys_strings", {"a"}));
-  refused("LabelEncoder", OfTexts("classes_strings", {"a"}));
-  refused("OneHotEncoder", OfTexts("cats_strings", {"a"}));
-  refused("ZipMap", OfTexts("classlabels_strings", {"a", "b"}));
-  refused("CategoryMapper", OfTexts("cats_strings", {"a"}));
+  refused("onnx.label_type", "LabelEncoder",
+          {OfTexts("keys_strings", {"a"}), Of("values_int64s", {1})},
+          "its keys are strings, and its input is float32");
+  refused("onnx.label_type", "LabelEncoder",
+          {OfTexts("classes_strings", {"a"})},
+          "its keys are int64, and its input is float32");
+  refused("onnx.label_count", "CategoryMapper",
+          {OfTexts("cats_strings", {"a"})}, "0 keys and 1 values");
+  refused("onnx.no_keys", "OneHotEncoder", {OfTexts("cats_strings", {"a"})},
+          "no keys or categories");
 }
 
 TEST(OnnxClassical, ModelsNeedNoOtherDomain) {
@@ -65,6 +70,11 @@ TEST(OnnxMaps, HaveAKeyForEachColumn) {
             (std::vector<int64_t>{7, 9}));
   ExpectClassicalRefused("onnx.map_keys", "ZipMap",
                          {Of("classlabels_int64s", {7})}, {});
+  const NodeChange texts = OfTexts("classlabels_strings", {"b", "a"});
+  const onnx::OnnxModel model = Classical("ZipMap", {texts}).Load();
+  EXPECT_EQ(model.outputs[0].map_keys, (std::vector<int64_t>{0, 1}));
+  EXPECT_TRUE(model.outputs[0].of_texts);
+  EXPECT_EQ(model.texts, (std::vector<std::string>{"b", "a"}));
 }
 
 }  // namespace

@@ -121,12 +121,15 @@ TEST(OnnxTrees, ClassifiersNeedLabels) {
           "2 classlabels_int64s and 1");
   refused("onnx.tree_base", {labels, OfFloats("base_values", {1, 2, 3})},
           "3 base_values");
-  ExpectClassicalRefused(
-      "onnx.unsupported", "TreeEnsembleClassifier", trees,
-      {OfTexts("classlabels_strings", {"a", "b"})},
-      {"its labels are strings (classlabels_strings), and Sluice has no "
-       "tensors of strings"},
-      ErrorCode::kUnimplemented);
+}
+
+TEST(OnnxTrees, LabelsMayBeStrings) {
+  std::vector<NodeChange> trees = Trees("class");
+  trees.push_back(OfTexts("classlabels_strings", {"a", "b"}));
+  const onnx::OnnxModel model =
+      Classical("TreeEnsembleClassifier", trees).Load();
+  EXPECT_TRUE(model.outputs[0].of_texts);
+  EXPECT_EQ(model.texts, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(OnnxTrees, StringsThatNothingReadsAreAllowed) {

@@ -14,7 +14,7 @@ import words
 BUDGET = {
     "platform": 13_406,
     "memory": 1_026,
-    "framework": 29_105,  # raised for kinds of values, where benchmarks fell
+    "framework": 29_125,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
     "operators": 63_273,
     "onnx": 16_580,
@@ -26,7 +26,7 @@ BUDGET = {
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_896,
-    "tests": 103_629,
+    "tests": 103_642,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
