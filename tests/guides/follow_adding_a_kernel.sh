@@ -41,8 +41,11 @@ expect() {
 bash -euxo pipefail cpp.sh 2>&1 | tee cpp.log
 expect cpp.log 'relu +mine/fast' \
   'kernels.relu/fast.float32' '0 failed' \
-  'loaded relu/fast .cpu float32' 'hint' \
-  '1 of 1 signature gets another kernel' 'relu +plain +mine/fast'
+  'loaded relu/fast .cpu float32' 'hint' '[01] of 1 signature '
+# It may lose against the other one, of 20 ns, too.
+if grep -q '1 of 1 signature' cpp.log; then
+  expect cpp.log 'relu +plain +mine/fast'
+fi
 bash -euxo pipefail path.sh 2>&1 | tee path.log
 expect path.log 'MINE +fast'
 if [ "$cuda" = EMULATE ]; then
