@@ -43,7 +43,7 @@ TEST(FailAllocationOfTheLaboratory, WhileTwoWaysAreCompared) {
                     {.budget_seconds = 1e-9});
         RequireTrue(comparison.first_difference == -1);
       },
-      3);
+      7);
 }
 
 }  // namespace
