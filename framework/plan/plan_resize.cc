@@ -122,7 +122,7 @@ class Resizing {
   std::deque<PreparedOp> givers_;
   std::unordered_map<std::string, const PreparedOp*> giver_of_;
   KnownValues known_;
-  // Of the op that is made.
+  // Shapes and dtypes of the arguments of the op that ResizeOp prepares.
   struct Shapes {
     std::vector<DDim> dims;
     std::vector<DType> dtypes;

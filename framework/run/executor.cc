@@ -173,8 +173,8 @@ struct Executor::Cache {
   mutable std::mutex mutex;
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
-  // What no plan can be made for that serves other sizes: hashes of programs
-  // with sizes, hints and the like.
+  // Typical sizes from which no plan for other sizes can be made: hashes of the
+  // program, the sizes, hints, threads and costs.
   std::unordered_set<size_t> no_bases;
   // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
