@@ -94,8 +94,8 @@ from_deb() {
 from_source() {
   fresh "$1"
   local packages
-  packages=$(awk '/^apt-get install/ { on = 1 } /^```$/ { on = 0 } on' \
-    "$here/../../docs/installing.md" | tr -d '\\\n' | cut -d' ' -f3-)
+  packages=$(sed '1,/^## From source/d' "$here/../../docs/installing.md" |
+    awk '/^apt-get install/ { on = 1 } /^```$/ { on = 0 } on' | tr -d '\\\n' | cut -d' ' -f3-)
   part "apt-get update" "${update[@]}"
   # shellcheck disable=SC2086
   part "the packages that docs/installing.md lists" "${apt[@]}" $packages
