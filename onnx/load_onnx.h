@@ -20,6 +20,8 @@ namespace sluice::onnx {
 struct OnnxDim {
   int64_t size = kUnknownDim;
   std::string symbol;
+  // What the size means, by ONNX ("DATA_BATCH"); mostly empty.
+  std::string denotation = {};
 };
 
 // An input or output of a model's graph.
@@ -66,6 +68,8 @@ struct SLUICE_API OnnxModel {
   // The model's own strings. Others may be fed as numbers after theirs, equal
   // for equal strings.
   std::vector<std::string> texts;
+  // The names in OnnxOptions::initialisers that the graph's initialisers have.
+  std::vector<std::string> replaced;
 
   // Sets the variables of `scope` to `parameters`, sharing their memory. Takes
   // the scope's lock. Raises ResourceExhausted.
@@ -83,6 +87,11 @@ struct OnnxOptions {
   // How many tensors the inputs have that are sequences, by name: the model
   // then has inputs "x[0]", "x[1]", ... instead of x.
   std::map<std::string, int64_t> sequence_lengths = {};
+  // Values, on the host, for initialisers of the model's graph, instead of
+  // those in the file: their external data is not read. The import shares
+  // their memory. Names that are no initialisers are ignored; a dtype or shape
+  // that is not the initialiser's is InvalidArgument.
+  std::vector<std::pair<std::string, Tensor>> initialisers = {};
 };
 
 // Loads the model in the file at `path`: IR version 3 or newer, opset 1 to 28.

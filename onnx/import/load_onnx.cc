@@ -394,7 +394,8 @@ OnnxModel Import(std::string_view bytes,
   ValueMap values(model.graph(), &cost);
   OnnxModel result;
   result.metadata = MetadataOf(model);
-  AddInitialisers(folder, model.mutable_graph(), &values);
+  result.replaced = AddInitialisers(folder, options.initialisers,
+                                    model.mutable_graph(), &values);
   Names refused_inputs;
   result.inputs = AddInputs(model.graph(), name, &values, &refused_inputs);
   ImportNodes(model, name, std::move(refused_inputs), &values);

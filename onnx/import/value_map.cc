@@ -1,7 +1,10 @@
 #include "sluice/onnx/import/value_map.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/sequences.h"
@@ -169,6 +172,7 @@ std::vector<OnnxDim> ShapeOf(const ::onnx::TensorShapeProto& shape) {
   for (const auto& dim : shape.dim()) {
     OnnxDim& added = dims.emplace_back();
     added.symbol = dim.dim_param();
+    added.denotation = dim.denotation();
     // Some exporters write -1 for an unknown size.
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       added.size = dim.dim_value();
@@ -215,6 +219,38 @@ OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
   return value;
 }
 
+// Makes given values constants, and removes their initialisers. Returns their
+// names.
+Names AddGiven(const std::vector<std::pair<std::string, Tensor>>& given,
+               GraphProto* graph,
+               ValueMap* values) {
+  Names replaced;
+  std::map<std::string, const Tensor*> by_name;
+  for (const auto& [name, value] : given) {
+    by_name.emplace(name, &value);
+  }
+  auto& all = *graph->mutable_initializer();
+  const auto kept = std::remove_if(
+      all.begin(), all.end(), [&](const ::onnx::TensorProto& tensor) {
+        const auto found = by_name.find(tensor.name());
+        if (found == by_name.end()) return false;
+        const std::string what = "initialiser " + Shown(tensor.name());
+        const Tensor& value = *found->second;
+        const DType dtype = ToDType(tensor.data_type(), what);
+        const DDim dims(std::span<const int64_t>(
+            tensor.dims().data(), static_cast<size_t>(tensor.dims_size())));
+        SLUICE_ENFORCE(value.dtype() == dtype && value.dims() == dims,
+                       ErrorCode::kInvalidArgument, "onnx.given_initialiser",
+                       "{} is {} {}; the value given for it is {} {}", what,
+                       dtype, dims, value.dtype(), value.dims());
+        values->AddConstant(tensor.name(), value);
+        replaced.push_back(tensor.name());
+        return true;
+      });
+  all.erase(kept, all.end());
+  return replaced;
+}
+
 // Adds all initialisers except those with these names.
 void AddInitialisersBut(const std::set<std::string>& left_out,
                         const std::string& folder,
@@ -247,10 +283,13 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
 
 }  // namespace
 
-void AddInitialisers(const std::string& folder,
-                     GraphProto* graph,
-                     ValueMap* values) {
+Names AddInitialisers(const std::string& folder,
+                      const std::vector<std::pair<std::string, Tensor>>& given,
+                      GraphProto* graph,
+                      ValueMap* values) {
+  Names replaced = AddGiven(given, graph, values);
   AddInitialisersBut({}, folder, graph, values);
+  return replaced;
 }
 
 ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,

@@ -125,10 +125,13 @@ ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
                       const ValueType& otherwise);
 
 // Adds the initialisers, including those of subgraphs, as constants, and
-// removes their bytes from the graph. Raises what LoadOnnx raises.
-void AddInitialisers(const std::string& folder,
-                     GraphProto* graph,
-                     ValueMap* values);
+// removes their bytes from the graph. `given` are OnnxOptions::initialisers;
+// returns the names of those that replaced one.
+// Raises what LoadOnnx raises.
+Names AddInitialisers(const std::string& folder,
+                      const std::vector<std::pair<std::string, Tensor>>& given,
+                      GraphProto* graph,
+                      ValueMap* values);
 
 // Adds the inputs that are not initialisers as variables to feed, with `model`
 // in their locations. Inputs of other types than tensors, and of dtypes and

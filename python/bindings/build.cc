@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/framework/op/registry.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/diagnostics/counters.h"
@@ -74,6 +75,18 @@ class ThreadCount {
   std::optional<ThreadCountGuard> guard_;
 };
 
+// `with _CancelBlock(flag):` lets a flag stop the runs of this Python thread.
+class CancelBlock {
+ public:
+  explicit CancelBlock(const CancelFlag* flag) : flag_(flag) {}
+  void Enter() { guard_.emplace(flag_); }
+  void Exit() { guard_.reset(); }
+
+ private:
+  const CancelFlag* flag_;
+  std::optional<CancelGuard> guard_;
+};
+
 }  // namespace
 
 void BindBuild(nb::module_& m) {
@@ -96,6 +109,15 @@ void BindBuild(nb::module_& m) {
       .def("__enter__", &ThreadCount::Enter)
       .def("__exit__",
            [](ThreadCount& self, const nb::args& /*error*/) { self.Exit(); });
+  nb::class_<CancelFlag>(m, "_CancelFlag")
+      .def(nb::init<>())
+      .def("set", &CancelFlag::Set)
+      .def("requested", &CancelFlag::requested);
+  nb::class_<CancelBlock>(m, "_CancelBlock")
+      .def(nb::init<const CancelFlag*>(), nb::keep_alive<1, 2>())
+      .def("__enter__", &CancelBlock::Enter)
+      .def("__exit__",
+           [](CancelBlock& self, const nb::args& /*error*/) { self.Exit(); });
 }
 
 }  // namespace sluice::python

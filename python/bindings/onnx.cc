@@ -39,9 +39,15 @@ nb::object ShapeOf(const onnx::OnnxValue& value) {
   return nb::tuple(shape);
 }
 
-// Returns (name, dtype, shape).
+// Returns (name, dtype, shape, denotations).
 nb::tuple DescribeValue(const onnx::OnnxValue& value) {
-  return nb::make_tuple(ToPythonText(value.name), value.dtype, ShapeOf(value));
+  nb::dict denotations;
+  for (size_t axis = 0; axis < value.shape.size(); ++axis) {
+    const std::string& text = value.shape[axis].denotation;
+    if (!text.empty()) denotations[nb::int_(axis)] = ToPythonText(text);
+  }
+  return nb::make_tuple(ToPythonText(value.name), value.dtype, ShapeOf(value),
+                        denotations);
 }
 
 template <typename Pairs>
@@ -155,14 +161,21 @@ nb::object Save(Given<Program&, "onnx.save"> program,
 void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save);
   // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
-  // by output, texts, names of inputs and outputs of texts). `source` is a
-  // path, or with `is_bytes` the model. Reads all before changes.
+  // by output, texts, names of inputs and outputs of texts, names of
+  // initialisers that were given). `source` is a path, or with `is_bytes` the
+  // model. Reads all before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
-           const std::map<std::string, int64_t>& sequence_lengths) {
+           const std::map<std::string, int64_t>& sequence_lengths,
+           const nb::dict& initialisers) {
           onnx::OnnxOptions options;
           options.sequence_lengths = sequence_lengths;
+          for (const auto& [key, value] : initialisers) {
+            options.initialisers.emplace_back(
+                ToText(key, "onnx.load: a name of initialisers"),
+                nb::cast<const Tensor&>(value));
+          }
           if (!limits.is_none()) options.limits = ToLimits(limits);
           if (!folder.is_none()) options.folder = ToPath(folder);
           if (!name.is_none()) options.name = ToText(name, "onnx.load: name");
@@ -195,7 +208,8 @@ void BindOnnx(nb::module_& m) {
               ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
               ToList(model.parameters,
                      [](const auto& pair) { return ToPythonText(pair.first); }),
-              map_keys, ToList(model.texts, ToPythonText), of_texts);
+              map_keys, ToList(model.texts, ToPythonText), of_texts,
+              ToList(model.replaced, ToPythonText));
         });
 }
 

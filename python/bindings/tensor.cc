@@ -1,5 +1,6 @@
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/dlpack.h"
@@ -53,6 +54,25 @@ nb::object Item(nb::handle self) {
   return self.attr("numpy")().attr("item")();
 }
 
+// Writes into memory that others may share.
+void CopyFrom(Tensor& self, const Tensor& other) {
+  SLUICE_ENFORCE(self.dtype() == other.dtype() && self.numel() == other.numel(),
+                 ErrorCode::kInvalidArgument, "python.copy_from",
+                 "{} cannot be copied into {}", other, self);
+  const Tensor given = OnHost(other);
+  internal::CopyFromHost(&self, given.raw_data(),
+                         static_cast<size_t>(given.numel()));
+}
+
+// A tensor over memory that the caller keeps alive.
+Tensor Borrow(uintptr_t address,
+              nb::handle dtype,
+              const std::vector<int64_t>& shape,
+              const Given<PlaceKey>& place) {
+  return Tensor::Borrow(place, ToDType(dtype), DDim(shape),
+                        reinterpret_cast<void*>(address));
+}
+
 size_t Length(const Tensor& self) {
   if (self.dims().rank() == 0) throw nb::type_error("len() of a scalar tensor");
   return static_cast<size_t>(self.dims()[0]);
@@ -77,6 +97,7 @@ void BindTensors(nb::module_& m) {
                    [](const Tensor& self) {
                      return reinterpret_cast<uintptr_t>(self.raw_data());
                    })
+      .def("_copy_from", &CopyFrom)
       .def("numpy", &Numpy,
            "As a NumPy array: without a copy on the host, else a copy.")
       .def(
@@ -93,6 +114,7 @@ void BindTensors(nb::module_& m) {
       .def("__dlpack_device__", &DLPackDevice)
       .def("__len__", &Length)
       .def("__float__", [](nb::handle self) { return nb::float_(Item(self)); });
+  m.def("_borrow", &Borrow);
   m.def("from_dlpack", &ImportArray, "array"_a,
         "A tensor that shares the memory of `array` (anything with "
         "__dlpack__ or a buffer).\n\nRaises InvalidArgumentError for a layout "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ class Value(NamedTuple):
     shape: tuple[int | str | None, ...] | None
     """Sizes; a name or None where one is known only when the model runs, None
     for an unknown rank."""
+    denotations: Mapping[int, str] = {}
+    """What sizes mean, by dim, where the model says so: "DATA_BATCH"."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Model:
     that the model lacks a number after them, in each run another one."""
     of_texts: list[str] = field(default_factory=list, repr=False)
     """The inputs and outputs whose elements, or keys of dicts, are strings."""
+    replaced: list[str] = field(default_factory=list, repr=False)
+    """The names of initialisers whose values were given to :func:`load`."""
 
     def run(
         self,
@@ -92,19 +96,24 @@ class Model:
             feed = whole | parts
         if fetch_list is None:
             fetch_list = [v.name for v in self.outputs]
-        return self._run(self.executor, feed, fetch_list)
+        fetches = fetch_list
+        return self._run(
+            lambda fed: self.executor.run(
+                self.program, fed, fetches, self.scope
+            ),
+            feed,
+            fetches,
+        )
 
     def _run(
         self,
-        executor: Executor,
+        run: Callable[[Mapping[str, Any]], list[Any]],
         feed: Mapping[str, Any],
         fetches: Sequence[Any],
     ) -> list[Any]:
-        """The results of an executor, as ONNX has them."""
+        """The results that ``run`` gives for a feed, as ONNX has them."""
         texts = RunTexts(self.texts)
-        results = executor.run(
-            self.program, self._numbers(feed, texts), fetches, self.scope
-        )
+        results = run(self._numbers(feed, texts))
         for i, fetch in enumerate(fetches):
             name = getattr(fetch, "name", fetch)
             if name in self.map_keys:
@@ -165,6 +174,7 @@ def load(
     place: Any = None,
     limits: Mapping[str, float] | None = None,
     sequence_lengths: Mapping[str, int] | None = None,
+    initialisers: Mapping[str, Any] | None = None,
 ) -> Model:
     """Read an ONNX model.
 
@@ -183,6 +193,8 @@ def load(
         sequence_lengths: how many tensors the inputs have that are sequences,
             by name. They are inputs ``x[0]``, ``x[1]`` and so on;
             :meth:`Model.run` takes a list for ``x``, too.
+        initialisers: arrays by the name of an initialiser, instead of the
+            values in the file. Their memory is shared and must not change.
 
     Raises:
         NotFoundError: a file cannot be read.
@@ -201,6 +213,7 @@ def load(
     if hasattr(source, "SerializeToString"):
         source = source.SerializeToString()
     is_bytes = isinstance(source, (bytes, bytearray, memoryview))
+    given = {key: _shared(each) for key, each in (initialisers or {}).items()}
     inputs, outputs, metadata, parameters, *more = _core._load_onnx(
         program,
         scope,
@@ -210,6 +223,7 @@ def load(
         name,
         limits,
         dict(sequence_lengths or {}),
+        given,
     )
     return Model(
         program,
@@ -221,3 +235,11 @@ def load(
         Executor(place),
         *more,
     )
+
+
+def _shared(array: Any) -> _core.Tensor:
+    """The array as a tensor on the host, with its memory if that can be."""
+    flags = getattr(array, "flags", None)
+    if flags is None or (flags.c_contiguous and flags.writeable):
+        return _core.from_dlpack(array)
+    return _core.Tensor(array)

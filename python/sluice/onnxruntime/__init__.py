@@ -12,16 +12,42 @@ choose the fastest (``session.tune(seconds)``), and write a report
 
 from __future__ import annotations
 
-from .. import __version__
-from . import absent, binding, environment, options, values
+import importlib
+from typing import Any
+
+from . import (
+    absent,
+    binding,
+    devices,
+    environment,
+    options,
+    sparse,
+    tensors,
+    values,
+)
 from .absent import *  # noqa: F403
 from .binding import *  # noqa: F403
+from .devices import *  # noqa: F403
 from .environment import *  # noqa: F403
+from .environment import INTERFACE as __version__
 from .options import *  # noqa: F403
 from .session import InferenceSession
+from .sparse import *  # noqa: F403
+from .tensors import *  # noqa: F403
 from .values import *  # noqa: F403
+
+__author__ = "Sluice"
+package_name, version, cuda_version = "onnxruntime", __version__, ""
 
 __all__ = [
     "InferenceSession", "__version__", *absent.__all__, *binding.__all__,
-    *environment.__all__, *options.__all__, *values.__all__,
+    *devices.__all__, *environment.__all__, *options.__all__,
+    *sparse.__all__, *tensors.__all__, *values.__all__,
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``capi`` when it is first used, as ``onnxruntime.capi``."""
+    if name != "capi":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(".capi", __name__)

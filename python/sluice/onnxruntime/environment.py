@@ -1,7 +1,11 @@
-"""Information about this build and the machine."""
+"""Information about this build and the machine, and what is said about it."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from .. import _core
@@ -9,9 +13,15 @@ from .. import _core
 __all__ = [
     "disable_telemetry_events", "enable_telemetry_events", "get_all_providers",
     "get_available_providers", "get_build_info", "get_device",
-    "get_version_string", "preload_dlls", "set_default_logger_severity",
-    "set_default_logger_verbosity", "set_seed",
+    "get_version_string", "has_collective_ops", "preload_dlls",
+    "print_debug_info", "register_execution_provider_library",
+    "set_default_logger_callback", "set_default_logger_severity",
+    "set_default_logger_verbosity", "set_global_thread_pool_sizes", "set_seed",
+    "unregister_execution_provider_library",
 ]
+
+INTERFACE = "1.32.0"
+"""The version of onnxruntime whose interface this is. Clients compare it."""
 
 EMULATED = "EmulatedCUDAExecutionProvider"
 
@@ -23,6 +33,37 @@ PROVIDER_PLACES = {
 """The kind of place that a provider stands for, the fastest first."""
 
 logger_severity = 2
+global_threads = 0
+"""Threads of sessions whose options have ``use_per_session_threads=False``."""
+
+_callback: Callable[..., Any] | None = None
+_said: set[str] = set()
+"""What was said once, and is not said again."""
+
+
+def say_once(subject: str, text: str, severity: int = -1) -> None:
+    """Warn about something that has no effect here, once in this process.
+
+    ``severity`` is the level from which the session or run warns, -1 for that
+    of :func:`set_default_logger_severity`. The warning is at the line that
+    called into the package.
+    """
+    level = logger_severity if severity < 0 else severity
+    if level > 2 or subject in _said:
+        return
+    _said.add(subject)
+    if _callback is not None:
+        _callback(2, "sluice", "", subject, text)
+        return
+    depth, frame = 2, sys._getframe(1)  # 1 is this function
+    while frame.f_back is not None and _is_ours(frame):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, stacklevel=depth)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0] in ("sluice", "onnxruntime")
 
 
 def is_present(name: str) -> bool:
@@ -58,16 +99,32 @@ def get_available_providers() -> list[str]:
 def get_build_info() -> str:
     """The settings of this build, as ``name=value, ...``."""
     settings = _core._config()
-    return ", ".join(f"{name}={settings[name]}" for name in sorted(settings))
+    pairs = [f"{name}={settings[name]}" for name in sorted(settings)]
+    return ", ".join([f"ORT Build Info: sluice={_core.__version__}", *pairs])
 
 
 def get_version_string() -> str:
-    """Sluice's version."""
-    return _core.__version__
+    """The version of onnxruntime whose interface this is.
+
+    :func:`get_build_info` has Sluice's own.
+    """
+    return INTERFACE
 
 
-def preload_dlls(**options: Any) -> None:
-    """Accepted; libraries are loaded when they are needed."""
+def print_debug_info() -> None:
+    """Print what reports of errors need."""
+    print(f"onnxruntime version: {INTERFACE}, implemented by Sluice")
+    print(get_build_info())
+    print(f"available providers: {', '.join(get_available_providers())}")
+
+
+def preload_dlls(
+    cuda: bool = True,
+    cudnn: bool = True,
+    msvc: bool = True,
+    directory: Any = None,
+) -> None:
+    """Do nothing: libraries are loaded when they are needed."""
 
 
 def get_device() -> str:
@@ -76,25 +133,80 @@ def get_device() -> str:
     return "GPU" if "CUDAExecutionProvider" in available else "CPU"
 
 
+def has_collective_ops() -> bool:
+    """False: no operator of a model is one of several processes."""
+    return False
+
+
 def set_default_logger_severity(severity: int) -> None:
     """Set the level from which sessions warn: 0 verbose to 4 fatal."""
     global logger_severity
-    severity = int(severity)
+    if not hasattr(severity, "__index__"):
+        raise TypeError(f"severity is {severity!r}; expected 0 to 4")
     if not 0 <= severity <= 4:
-        raise ValueError(f"severity is {severity}; expected 0 to 4")
-    logger_severity = severity
+        raise RuntimeError(
+            f"Invalid logging severity {severity}. 0:Verbose, 1:Info, "
+            "2:Warning, 3:Error, 4:Fatal"
+        )
+    logger_severity = int(severity)
 
 
 def set_default_logger_verbosity(level: int) -> None:
-    """Accepted; Sluice has one level."""
+    """Accepted: messages have one level of detail; says so once."""
+    if level > 0:
+        say_once("verbosity", "Sluice's messages have one level of detail")
+
+
+def set_default_logger_callback(callback: Callable[..., Any] | None) -> None:
+    """Have messages passed to a function, instead of being warnings.
+
+    It gets the severity, the category, the id of the logger, what the message
+    is about, and the message. None makes them warnings again.
+    """
+    global _callback
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is {callback!r}; expected a function")
+    _callback = callback
+
+
+def set_global_thread_pool_sizes(
+    intra_op_num_threads: int, inter_op_num_threads: int
+) -> None:
+    """Set the threads of sessions with ``use_per_session_threads=False``.
+
+    The second number has no effect: ops run one after the other.
+    """
+    global global_threads
+    global_threads = max(0, int(intra_op_num_threads))
 
 
 def set_seed(seed: int) -> None:
-    """Accepted; models contain the seeds of their random ops."""
+    """Accepted; says once that no operator here draws numbers."""
+    if not hasattr(seed, "__index__"):
+        raise TypeError(f"seed is {seed!r}; expected an integer")
+    say_once(
+        "seed",
+        "set_seed has no effect: Sluice runs no operator of ONNX that draws "
+        "random numbers without a seed of its own",
+    )
+
+
+def register_execution_provider_library(name: str, path: str) -> None:
+    """Raise RuntimeError: such libraries are onnxruntime's own."""
+    raise RuntimeError(
+        f"{path} is a library for onnxruntime; Sluice takes its own: "
+        "sluice.load_device_plugin(path)"
+    )
+
+
+def unregister_execution_provider_library(name: str) -> None:
+    """Raise RuntimeError: none can be registered."""
+    raise RuntimeError(f"{name}: no library of that name is registered")
 
 
 def disable_telemetry_events() -> None:
-    """Accepted; Sluice never sends anything."""
+    """Do nothing: Sluice never sends anything."""
 
 
-enable_telemetry_events = disable_telemetry_events
+def enable_telemetry_events() -> None:
+    """Do nothing: Sluice never sends anything."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 from .. import errors
 
 __all__ = [
-    "EPFail", "EngineError", "Fail", "InvalidArgument", "InvalidGraph",
-    "InvalidProtobuf", "ModelLoaded", "NoModel", "NoSuchFile", "NotImplemented",
-    "OrtException", "RuntimeException",
+    "DeviceReset", "EPFail", "EngineError", "Fail", "InvalidArgument",
+    "InvalidGraph", "InvalidProtobuf", "ModelLoadCanceled", "ModelLoaded",
+    "ModelRequiresCompilation", "NoModel", "NoSuchFile", "NotFound",
+    "NotImplemented", "OrtException", "RuntimeException",
 ]
 
 
 class OrtException(Exception):
-    """Base of all errors; ``__cause__`` is Sluice's own error."""
+    """Base of all errors; ``__cause__`` is Sluice's own error.
+
+    ``status`` is how onnxruntime's texts begin, which clients may look for.
+    """
+
+    status = "1 : FAIL"
 
 
 class Fail(OrtException):
@@ -25,32 +32,77 @@ class Fail(OrtException):
 class InvalidArgument(OrtException):
     """A feed or an output of a wrong name, dtype or shape."""
 
+    status = "2 : INVALID_ARGUMENT"
+
+
+class BindingError(InvalidArgument, RuntimeError):
+    """What is bound does not fit; onnxruntime raises RuntimeError."""
+
 
 class NoSuchFile(OrtException):
     """A file does not exist or cannot be read."""
+
+    status = "3 : NO_SUCHFILE"
 
 
 class RuntimeException(OrtException):
     """A device failed or memory ran out."""
 
+    status = "6 : RUNTIME_EXCEPTION"
+
 
 class InvalidProtobuf(OrtException):
     """The bytes are truncated or not a model."""
+
+    status = "7 : INVALID_PROTOBUF"
 
 
 class NotImplemented(OrtException):
     """Sluice lacks an operator, dtype or opset."""
 
+    status = "9 : NOT_IMPLEMENTED"
+
 
 class InvalidGraph(OrtException):
     """The model contradicts itself."""
 
-
-class NotRaised(OrtException):
-    """Errors that onnxruntime raises, and Sluice does not."""
+    status = "10 : INVALID_GRAPH"
 
 
-EPFail = EngineError = ModelLoaded = NoModel = NotRaised
+class ModelLoadCanceled(OrtException):
+    """The options' flag has ended the import."""
+
+    status = "12 : MODEL_LOAD_CANCELED"
+
+
+# Those that onnxruntime raises, and Sluice does not.
+class NoModel(OrtException):
+    """Never raised."""
+
+
+class EngineError(OrtException):
+    """Never raised."""
+
+
+class ModelLoaded(OrtException):
+    """Never raised."""
+
+
+class EPFail(OrtException):
+    """Never raised."""
+
+
+class ModelRequiresCompilation(OrtException):
+    """Never raised."""
+
+
+class NotFound(OrtException):
+    """Never raised."""
+
+
+class DeviceReset(OrtException):
+    """Never raised."""
+
 
 _WHEREVER = (
     (errors.UnimplementedError, NotImplemented),
@@ -73,9 +125,28 @@ _RUNNING = (
     (errors.SluiceError, Fail),
 )
 _BY_CHECK = {
+    "onnx.given_initialiser": Fail,
     "onnx.no_graph": InvalidArgument,
     "onnx.too_large": InvalidProtobuf,
 }
+
+
+def make(kind: type[OrtException], text: str) -> OrtException:
+    """An error with the text that onnxruntime's have before their own."""
+    return kind(f"[ONNXRuntimeError] : {kind.status} : {text}")
+
+
+def text_of(error: OrtException) -> str:
+    """The text of an error without what :func:`make` has put before it."""
+    return str(error).removeprefix(f"[ONNXRuntimeError] : {error.status} : ")
+
+
+@functools.cache
+def in_binding(kind: type[OrtException]) -> type[OrtException]:
+    """The class for an error of a run on what is bound."""
+    if issubclass(kind, InvalidArgument):
+        return BindingError
+    return type(kind.__name__, (kind, RuntimeError), {"__doc__": kind.__doc__})
 
 
 def loading() -> contextlib.AbstractContextManager[None]:
@@ -83,14 +154,20 @@ def loading() -> contextlib.AbstractContextManager[None]:
     return _translating(_LOADING)
 
 
-def running() -> contextlib.AbstractContextManager[None]:
-    """Convert Sluice's errors of a run."""
-    return _translating(_RUNNING)
+def running(
+    explain: Callable[[], str] | None = None,
+) -> contextlib.AbstractContextManager[None]:
+    """Convert Sluice's errors of a run.
+
+    ``explain`` returns a sentence of onnxruntime's for a wrong feed, or "".
+    """
+    return _translating(_RUNNING, explain)
 
 
 @contextlib.contextmanager
 def _translating(
     table: tuple[tuple[type[Exception], type[OrtException]], ...],
+    explain: Callable[[], str] | None = None,
 ) -> Iterator[None]:
     try:
         yield
@@ -98,5 +175,7 @@ def _translating(
         kind = _BY_CHECK.get(error.check_id)
         if kind is None:
             kind = next(to for cause, to in table if isinstance(error, cause))
-        text = f"[Sluice] : {kind.__name__} : {error}"
-        raise kind(text) from error
+        said = ""
+        if explain is not None and kind is InvalidArgument:
+            said = explain()
+        raise make(kind, f"{said}\n{error}" if said else str(error)) from error

@@ -21,19 +21,22 @@ def chosen(
     providers: Sequence[Provider] | None,
     options: Sequence[dict[str, Any]] | None,
     level: int = 3,
+    severity: int = -1,
 ) -> list[tuple[str, dict[str, Any]]]:
     """The available providers, with their options; the CPU is last.
 
-    Warns, at the line ``level`` calls up, about missing providers. Raises
-    ValueError unless it is a list of names or (name, options), with one dict of
+    Warns, at the line ``level`` calls up, about missing providers, if
+    ``severity`` is at most 2 (-1: that of the logger). Raises ValueError unless
+    it is a name, or a list of names or (name, options), with one dict of
     options for each.
     """
     if providers is None:
         providers = ["CPUExecutionProvider"]
     if isinstance(providers, str):
-        raise ValueError(
-            f"providers is the text {providers!r}; expected a list of names"
-        )
+        providers = [providers]
+    if not isinstance(providers, Sequence):
+        raise ValueError(f"'providers' should be a sequence, got {providers!r}")
+    warns = (environment.logger_severity if severity < 0 else severity) <= 2
     if options is not None and len(options) != len(providers):
         raise ValueError(
             f"provider_options has {len(options)} entries, providers has "
@@ -50,13 +53,18 @@ def chosen(
             )
         if options is not None:
             own = {**own, **options[i]}
+        if name in found and warns:
+            warnings.warn(
+                f"Duplicate provider '{name}' encountered, ignoring.",
+                stacklevel=level,
+            )
         if is_present(name):
             found.setdefault(name, own)
         else:
             available = ", ".join(get_available_providers())
             if is_present(EMULATED):
                 available += f"; for tests: {EMULATED}"
-            if environment.logger_severity <= 2:
+            if warns:
                 warnings.warn(
                     f"Specified provider '{name}' is not in available provider "
                     f"names. Available providers: '{available}'",

@@ -1,5 +1,10 @@
 """``onnxruntime.quantization``, which Sluice lacks: see :mod:`.absent`."""
 
-from sluice.onnxruntime.absent import Absent
+from sluice.onnxruntime.absent import package
 
-__getattr__ = Absent("quantization").__getattr__
+__path__: list[str] = []
+__getattr__ = package(
+    __name__,
+    "Sluice runs quantized models and makes none: quantize with the "
+    "package onnxruntime, in a process of its own, and load the file here",
+)

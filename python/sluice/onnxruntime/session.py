@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
-import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .. import _core, onnx
+from .. import _core
 from ..display import shape_text
 from ..errors import FailedPreconditionError
 from ..executor import Executor
 from ..program import Program
-from . import errors
-from .binding import IOBinding, OrtValue
+from . import environment, errors
+from .binding import IOBinding
+from .devices import (
+    OrtAllocatorType,
+    OrtEpDevice,
+    OrtMemoryInfo,
+    OrtMemType,
+)
+from .loading import load_model, save_model, stopping
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions
+from .profiling import Profile
 from .providers import chosen, place_of
-from .values import ModelMetadata, NodeArg
+from .tensors import OrtValue, OrtValueVector
+from .values import ModelMetadata, NodeArg, wrong_feed
 
 if TYPE_CHECKING:
     from .. import _lab
@@ -43,6 +51,8 @@ class InferenceSession:
         InvalidGraph: it contradicts itself; names the node.
         NotImplemented: Sluice lacks operators, dtypes or the opset; lists all
             such nodes.
+        Fail: an initialiser of the options does not fit the model, or the file
+            is of a format of onnxruntime's own.
     """
 
     def __init__(
@@ -53,42 +63,55 @@ class InferenceSession:
         provider_options: Sequence[dict[str, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
-        if not isinstance(
-            path_or_bytes, (str, bytes, bytearray, memoryview, os.PathLike)
+        begin = time.monotonic_ns()
+        is_path = isinstance(path_or_bytes, (str, os.PathLike))
+        if not is_path and not isinstance(
+            path_or_bytes, (bytes, bytearray, memoryview)
         ):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
-        self._options = sess_options or SessionOptions()
-        is_path = isinstance(path_or_bytes, (str, os.PathLike))
-        self._file = (
-            os.path.basename(os.fspath(path_or_bytes)) if is_path else ""
-        )
-        with errors.loading():
-            self._model = onnx.load(path_or_bytes)
+        if not isinstance(sess_options, (SessionOptions, type(None))):
+            raise TypeError(
+                f"sess_options is {sess_options!r}; expected SessionOptions"
+            )
+        self._options = (sess_options or SessionOptions())._copy()
+        self._options._say_what_is_ignored()
+        self._model_path = os.fspath(path_or_bytes) if is_path else None
+        self._model_bytes = None if is_path else path_or_bytes
+        self._file = os.path.basename(self._model_path or "")
+        self._model = load_model(path_or_bytes, self._file, self._options)
+        loaded = time.monotonic_ns()
+        if providers is None and self._options.has_providers():
+            providers = self._options._providers
         self.set_providers(providers, provider_options, _level=4)
         self._inputs, self._outputs = (
             [
-                NodeArg.of(value, self._options._sizes, self._model)
-                for value in values
+                NodeArg.of(each, self._options._fixed(each), self._model)
+                for each in values
             ]
             for values in (self._model.inputs, self._model.outputs)
         )
-        for name, value in self._options._initializers.items():
-            if name not in self._model.parameters:
-                raise errors.Fail(f"[Sluice] : Fail : no initialiser {name!r}")
-            value = value.numpy() if isinstance(value, OrtValue) else value
-            self._model.scope[name] = value
-        if self._options.optimized_model_filepath:
-            with errors.running():
-                self._model.save(self._options.optimized_model_filepath)
-        if self._options.enable_profiling:
-            warnings.warn(
-                "enable_profiling has no effect; session.report has times",
-                stacklevel=2,
-            )
-        self._start = time.monotonic_ns()
         self._input_names = {value.name for value in self._inputs}
         self._output_names = [value.name for value in self._outputs]
+        self._has_fixed_sizes = bool(
+            self._options._sizes or self._options._denotations
+        )
+        save_model(self._model, self._options)
+        self._profile: Profile | None = None
+        if self._options.enable_profiling:
+            self._begin_profile(begin, loaded)
         self._last_feed: dict[str, Any] | None = None
+
+    def _begin_profile(self, begin: int, loaded: int) -> None:
+        profile = Profile(
+            self._options.profile_file_prefix, self._chosen[0][0]
+        )
+        profile.start_ns = begin
+        how = "array" if self._model_path is None else "uri"
+        profile.add("Session", f"model_loading_{how}", begin, loaded)
+        now = time.monotonic_ns()
+        profile.add("Session", "session_initialization", loaded, now)
+        self._profile = profile
+        weakref.finalize(self, profile.end)
 
     def __repr__(self) -> str:
         fed = ", ".join(f"{v.name} {shape_text(v.shape)}" for v in self._inputs)
@@ -104,8 +127,9 @@ class InferenceSession:
 
         Args:
             output_names: names of outputs; all if None or empty.
-            input_feed: arrays, numbers or nested lists by the name of input.
-            run_options: accepted.
+            input_feed: arrays, OrtValues, numbers or nested lists by the name
+                of input.
+            run_options: see :class:`RunOptions`.
 
         Returns:
             An array for each output, or a list of dicts (ZipMap).
@@ -115,49 +139,102 @@ class InferenceSession:
                 list.
             ValueError: an input is missing.
             InvalidArgument: an unknown name, a wrong dtype, rank or size.
+            Fail: ``run_options.terminate`` is set.
         """
         self._check_types(output_names, input_feed)
-        missing = [n for n in self._input_names if n not in input_feed]
+        self._require_inputs(input_feed)
+        names = list(output_names or self._output_names)
+        for kind, given, known in (
+            ("input", input_feed, self._input_names),
+            ("output", names, self._output_names),
+        ):
+            for name in given:
+                if name not in known:
+                    raise errors.make(
+                        errors.InvalidArgument,
+                        f"Invalid {kind} name: {name}; there are: "
+                        f"{', '.join(sorted(known))}",
+                    )
+        feed = {
+            name: value._tensor() if isinstance(value, OrtValue) else value
+            for name, value in input_feed.items()
+        }
+        explain = functools.partial(wrong_feed, self._inputs, feed)
+        if self._has_fixed_sizes and (said := explain()):
+            raise errors.make(errors.InvalidArgument, said)
+        with errors.running(explain), self._threads():
+            if run_options is None:
+                results = self._compute(names, feed)
+            else:
+                with stopping(run_options):
+                    results = self._compute(names, feed, run_options.logid)
+        # The feed of the last run. Reports and tuning use it.
+        self._last_feed = feed
+        return results
+
+    def _compute(
+        self, names: list[str], feed: dict[str, Any], logid: str = ""
+    ) -> list[Any]:
+        model, profile = self._model, self._profile
+
+        def run(fed: Mapping[str, Any]) -> list[Any]:
+            args = model.program, fed, names, model.scope
+            if profile is None or not profile.running:
+                return self._executor.run(*args)
+            return profile.run(self._executor, *args, logid)
+
+        return model._run(run, feed, names)
+
+    def _require_inputs(self, given: Mapping[str, Any]) -> None:
+        """Raise ValueError if inputs are missing."""
+        missing = [n for n in self._input_names if n not in given]
         if missing:
             raise ValueError(
                 f"Required inputs ({sorted(missing)}) are missing from input "
-                f"feed ({list(input_feed)})."
+                f"feed ({list(given)})."
             )
-        for kind, names, known in (
-            ("input", input_feed, self._input_names),
-            ("output", output_names or (), self._output_names),
-        ):
-            for name in names:
-                if name not in known:
-                    text = f"InvalidArgument : Invalid {kind} name: {name}"
-                    raise errors.InvalidArgument(f"[Sluice] : {text}")
-        for value in self._inputs if self._options._sizes else ():
-            self._check_sizes(value, np.shape(input_feed[value.name]))
-        names = list(output_names or self._output_names)
-        with errors.running(), self._threads():
-            results = self._model._run(self._executor, input_feed, names)
-        # The feed of the last run. Reports and tuning use it.
-        self._last_feed = dict(input_feed)
-        return results
-
-    def _check_sizes(self, value: NodeArg, shape: tuple[int, ...]) -> None:
-        """Raise InvalidArgument unless sizes are those of the options."""
-        for expected, size in zip(value.shape, shape, strict=False):
-            if isinstance(expected, int) and expected != size:
-                raise errors.InvalidArgument(
-                    f"[Sluice] : InvalidArgument : input {value.name} has "
-                    f"shape {list(shape)}; the session expects {value.shape}"
-                )
 
     def run_with_ort_values(
         self,
-        output_names: Sequence[str] | None,
-        input_dict_ort_values: Mapping[str, OrtValue],
+        output_names: Any,
+        input_dict_ort_values: Any,
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """:meth:`run` of values, which returns values."""
-        feed = {n: v.numpy() for n, v in input_dict_ort_values.items()}
-        return [OrtValue(x) for x in self.run(output_names, feed, run_options)]
+        """:meth:`run` of values, which returns values.
+
+        As in onnxruntime's extension the values may come before the names.
+        """
+        if isinstance(output_names, Mapping):
+            output_names, input_dict_ort_values = (
+                input_dict_ort_values, output_names
+            )
+        feed = input_dict_ort_values
+        results = self.run(output_names, feed, run_options)
+        return [OrtValue._of(result) for result in results]
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """Run on values in order, and append those of outputs to ``fetches``.
+
+        Where ``fetches`` has values, these get the outputs.
+        """
+        binding = self.io_binding()
+        for name, value in zip(feed_names, feeds, strict=True):
+            binding.bind_ortvalue_input(name, value)
+        for i, name in enumerate(fetch_names):
+            if i < len(fetches) and fetches[i].has_value():
+                binding.bind_ortvalue_output(name, fetches[i])
+            else:
+                binding.bind_output(name, fetch_devices[i])
+        binding.run(run_options)
+        fetches[:] = binding.get_outputs()
 
     def io_binding(self) -> IOBinding:
         """A set of feeds and of memory for outputs."""
@@ -166,27 +243,40 @@ class InferenceSession:
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
-        """Run on what is bound; raises what :meth:`run` raises."""
-        iobinding.run()
+        """Run on what is bound.
+
+        Raises ValueError for a binding of another session, and else what
+        :meth:`run` raises, as an error that is a RuntimeError, too.
+        """
+        if iobinding._session is not self:
+            raise ValueError(
+                "IOBinding must be used with the session that created it."
+            )
+        iobinding.run(run_options)
 
     def run_async(
         self,
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
         callback: Callable[[list[Any], Any, str], None],
-        user_data: Any,
+        user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
         """:meth:`run` in a thread, which calls the callback.
 
         It gets the results, ``user_data`` and the text of an error or "".
+        Raises ValueError at once if an input is missing.
         """
+        self._check_types(output_names, input_feed)
+        self._require_inputs(input_feed)
 
         def work() -> None:
             try:
                 results = self.run(output_names, input_feed, run_options)
+            except errors.OrtException as error:
+                callback([], user_data, errors.text_of(error))
             except Exception as error:
-                callback([], user_data, str(error))
+                callback([], user_data, str(error) or type(error).__name__)
             else:
                 callback(results, user_data, "")
 
@@ -217,6 +307,28 @@ class InferenceSession:
         """None: initialisers are parameters, even in IR version 3."""
         return []
 
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Where feeds are best, for each input: on the host."""
+        kind = OrtAllocatorType.ORT_DEVICE_ALLOCATOR
+        host = OrtMemoryInfo("Cpu", kind, 0, OrtMemType.DEFAULT)
+        return [host] * len(self._inputs)
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Where outputs are, for each: on the host."""
+        return self.get_input_memory_infos()[:1] * len(self._outputs)
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        """The device of the provider, for each input."""
+        return [OrtEpDevice(self._chosen[0][0])] * len(self._inputs)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, *device: Any
+    ) -> OrtValue:
+        """Zeros, as ``OrtValue.ortvalue_from_shape_and_type`` makes them."""
+        return OrtValue.ortvalue_from_shape_and_type(
+            shape, element_type, *device
+        )
+
     def set_providers(
         self,
         providers: Sequence[Any] | None = None,
@@ -224,22 +336,30 @@ class InferenceSession:
         _level: int = 3,
     ) -> None:
         """Run elsewhere from now on; arguments are those of the constructor."""
-        self._providers = chosen(providers, provider_options, _level)
+        self._chosen = chosen(
+            providers,
+            provider_options,
+            _level,
+            self._options.log_severity_level,
+        )
         self._executor = Executor(
-            place_of(self._providers[0]),
+            place_of(self._chosen[0]),
             passes=self._options.graph_optimization_level
             != GraphOptimizationLevel.ORT_DISABLE_ALL,
         )
+        # Clients read these, although their names are private.
+        self._providers = self.get_providers()
+        self._provider_options = self.get_provider_options()
 
     def get_providers(self) -> list[str]:
         """The providers in use, the preferred one first."""
-        return [name for name, _ in self._providers]
+        return [name for name, _ in self._chosen]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of the providers, as text."""
         return {
             name: {key: str(value) for key, value in options.items()}
-            for name, options in self._providers
+            for name, options in self._chosen
         }
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -247,22 +367,69 @@ class InferenceSession:
         return ModelMetadata.of(self._model.metadata)
 
     def get_session_options(self) -> SessionOptions:
-        """The options that the session was made with."""
-        return self._options
+        """A copy of the options that the session was made with."""
+        return self._options._copy()
 
     def disable_fallback(self) -> None:
         """Accepted: only single ops fall back to the CPU."""
 
     def enable_fallback(self) -> None:
-        """Accepted."""
+        """Accepted: see :meth:`disable_fallback`."""
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Accepted; says once that such options have no effect."""
+        for name in options:
+            environment.say_once(
+                f"dynamic option {name}",
+                f"the option {name!r} of a provider has no effect in Sluice",
+                self._options.log_severity_level,
+            )
+
+    def get_tuning_results(self) -> list[Any]:
+        """None: :meth:`tune` measures, and keeps a record."""
+        return []
+
+    def set_tuning_results(
+        self, results: Sequence[Any], *, error_on_invalid: bool = False
+    ) -> None:
+        """Accepted; says once that onnxruntime's results are not Sluice's."""
+        environment.say_once(
+            "tuning",
+            "set_tuning_results has no effect: session.tune measures kernels",
+            self._options.log_severity_level,
+        )
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Do nothing: runs are not captured."""
 
     def get_profiling_start_time_ns(self) -> int:
-        """The value of ``time.monotonic_ns()`` when the session was made."""
-        return self._start
+        """From when a profile counts, by ``time.monotonic_ns()``; 0 without."""
+        return 0 if self._profile is None else self._profile.start_ns
 
     def end_profiling(self) -> str:
-        """Return "": :meth:`report` has the times."""
-        return ""
+        """Write the profile and return its path; "" if there is none."""
+        return "" if self._profile is None else self._profile.end()
+
+    # Names that are private in onnxruntime, and used nevertheless.
+
+    _sess = property(lambda self: self, doc="The session of the extension.")
+    _inputs_meta = property(get_inputs)
+    _outputs_meta = property(get_outputs)
+    _model_meta = property(get_modelmeta)
+
+    def _set_options(self, options: SessionOptions) -> None:
+        self._options = options._copy()
+
+    _sess_options = property(get_session_options, _set_options)
+
+    def _reset_session(
+        self, providers: Any = None, provider_options: Any = None
+    ) -> None:
+        """Run by options that were set meanwhile; the model is not read."""
+        self.set_providers(providers, provider_options)
+        if self._options.enable_profiling and self._profile is None:
+            now = time.monotonic_ns()
+            self._begin_profile(now, now)
 
     # Extensions that onnxruntime lacks.
 
@@ -309,7 +476,7 @@ class InferenceSession:
                 self._feed("tune", input_feed),
                 self._output_names,
                 seconds,
-                place=place_of(self._providers[0]),
+                place=place_of(self._chosen[0]),
                 scope=self._model.scope,
             )
 
@@ -337,7 +504,7 @@ class InferenceSession:
                 self._feed("report", input_feed),
                 self._output_names,
                 seconds=seconds,
-                place=place_of(self._providers[0]),
+                place=place_of(self._chosen[0]),
                 scope=self._model.scope,
                 name=self._file or self._model.metadata.graph_name or "model",
                 role="ONNX model",
@@ -356,4 +523,7 @@ class InferenceSession:
         return self._model._numbers(feed)
 
     def _threads(self) -> _core._ThreadCount:
-        return _core._ThreadCount(self._options.intra_op_num_threads)
+        threads = self._options.intra_op_num_threads
+        if not self._options.use_per_session_threads:
+            threads = environment.global_threads
+        return _core._ThreadCount(max(0, threads))

@@ -1,5 +1,10 @@
 """``onnxruntime.tools``, which Sluice lacks: see :mod:`.absent`."""
 
-from sluice.onnxruntime.absent import Absent
+from sluice.onnxruntime.absent import package
 
-__getattr__ = Absent("tools").__getattr__
+__path__: list[str] = []
+__getattr__ = package(
+    __name__,
+    "these tools change files: use them from the package onnxruntime, "
+    "in a process of its own, and load the file here",
+)

@@ -165,6 +165,8 @@ _LINES: dict[str, str | Callable[[Any], str]] = {
     "_InternalOps": "appends what passes make",
     "_TimedPlan": "JSON and a trace",
     "_ThreadCount": "threads of a block",
+    "_CancelBlock": "a flag for a block",
+    "_CancelFlag": "cancels runs",
 }
 
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from processes import python, together
+from processes import together
 
 import sluice as sl
 import sluice.onnxruntime as ort
@@ -13,27 +13,12 @@ from sluice.onnxruntime.capi import onnxruntime_pybind11_state as state
 
 onnx = pytest.importorskip("onnx")
 from onnx_reference import parsed  # noqa: E402
+from small_model import X, Y, small_model  # noqa: E402
 
 
 @pytest.fixture
 def model():
-    """y = relu(x @ w), x [batch, 3]; and z = x."""
-    weights = np.arange(6, dtype="float32").reshape(3, 2) - 2
-    proto = parsed(
-        """<ir_version: 8, opset_import: ["": 13], producer_name: "tests",
-            metadata_props: ["character": "abc"]>
-        small (float[batch, 3] x) => (float[batch, 2] y, float[batch, 3] z) {
-            [product] h = MatMul (x, w)
-            y = Relu (h)
-            z = Identity (x)
-        }""",
-        w=weights,
-    )
-    return proto.SerializeToString()
-
-
-X = np.array([[1, 2, 3], [-1, 0, 2]], "float32")
-Y = np.maximum(X @ (np.arange(6, dtype="float32").reshape(3, 2) - 2), 0)
+    return small_model().SerializeToString()
 
 
 def test_a_session_says_what_it_has(model):
@@ -82,7 +67,8 @@ def test_options_are_those_of_onnxruntime(model):
         sess_options=options,
         providers=[("CPUExecutionProvider", {"arena_extend_strategy": "x"})],
     )
-    assert session.get_session_options() is options
+    kept = session.get_session_options()
+    assert kept.execution_mode == ort.ExecutionMode.ORT_PARALLEL
     np.testing.assert_allclose(session.run(["y"], {"x": X})[0], Y)
     with pytest.raises(TypeError):
         options.intra_op_num_threads = "many"
@@ -165,7 +151,7 @@ def test_the_module_says_what_there_is():
 
         assert chosen(["Foo"], None) == [("CPUExecutionProvider", {})]
     ort.set_default_logger_severity(2)
-    with pytest.raises(ValueError):
+    with pytest.raises(RuntimeError):
         ort.set_default_logger_severity(7)
 
 
@@ -236,89 +222,39 @@ def test_an_emulated_gpu_answers_to_its_own_name_only(model):
         sl.Executor(sl.CUDAPlace(0))  # it is said once
 
 
-def test_values_can_be_bound(model):
+def test_values_are_fed_and_returned(model):
     session = ort.InferenceSession(model)
-    fed = ort.OrtValue.ortvalue_from_numpy(X, "cpu", 0)
-    assert (fed.data_type(), fed.shape()) == ("tensor(float)", [2, 3])
+    fed = ort.OrtValue.ortvalue_from_numpy(X)
     (y,) = session.run_with_ort_values(["y"], {"x": fed})
     np.testing.assert_allclose(y.numpy(), Y)
-    binding = session.io_binding()
-    buffer = np.zeros((2, 2), "float32")
-    binding.bind_input("x", "cpu", 0, np.float32, X.shape, X.ctypes.data)
-    binding.bind_output(
-        "y", "cpu", 0, np.float32, buffer.shape, buffer.ctypes.data
+    np.testing.assert_allclose(session.run(["y"], {"x": fed})[0], Y)
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    fed = ort.OrtValue.ortvalue_from_numpy(fixed)
+    np.testing.assert_allclose(session.run(["y"], {"x": fed})[0], Y)
+    sparse = ort.SparseTensor.sparse_coo_from_numpy(
+        [2, 3], np.ones(1, "float32"), np.array([0]), ort.OrtDevice.make("cpu", 0)
     )
-    binding.bind_output("z")
-    session.run_with_iobinding(binding)
-    np.testing.assert_allclose(buffer, Y)
-    y, z = binding.copy_outputs_to_cpu()
-    np.testing.assert_allclose(y, Y)
-    np.testing.assert_array_equal(binding.get_outputs()[1].numpy(), X)
-    kept = ort.OrtValue.ortvalue_from_shape_and_type([2, 2], np.float64)
-    binding.bind_ortvalue_output("y", kept)
-    with pytest.raises(state.InvalidArgument, match="float32 .* float64"):
-        session.run_with_iobinding(binding)
-    with pytest.raises(RuntimeError, match="'npu'"):
-        ort.OrtValue.ortvalue_from_numpy(X, "npu")
+    fed = ort.OrtValue.ort_value_from_sparse_tensor(sparse)
+    (z,) = session.run(["z"], {"x": fed})
+    assert z.tolist() == [[1, 0, 0], [0, 0, 0]]
+
+
+def test_a_thread_runs_and_calls_back(model):
+    session = ort.InferenceSession(model)
     done = []
     session.run_async(["y"], {"x": X}, lambda *results: done.append(results), 7)
     session.run_async(["y"], {"x": X[0]}, lambda *told: done.append(told), 8)
+    with pytest.raises(ValueError, match="Required inputs"):
+        session.run_async(["y"], {}, print, 9)
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
     (wrong,) = (told for told in done if told[1] == 8)
-    assert wrong[0] == [] and "shape" in wrong[2]
+    assert wrong[0] == [] and wrong[2].startswith("Invalid rank for input: x")
     (right,) = (told for told in done if told[1] == 7)
     np.testing.assert_allclose(right[0][0], Y)
-
-
-def test_options_have_an_effect_or_are_refused(model, tmp_path):
-    options = ort.SessionOptions()
-    options.add_free_dimension_override_by_name("batch", 2)
-    options.add_initializer("w", np.ones((3, 2), "float32"))
-    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
-    session = ort.InferenceSession(model, options)
-    assert session.get_inputs()[0].shape == [2, 3]
-    expected = np.maximum(X.sum(1, keepdims=True), 0).repeat(2, 1)
-    np.testing.assert_allclose(session.run(["y"], {"x": X})[0], expected)
-    with pytest.raises(state.InvalidArgument, match=r"expects \[2, 3\]"):
-        session.run(["y"], {"x": X[:1]})
-    saved = ort.InferenceSession(tmp_path / "saved.onnx")
-    np.testing.assert_allclose(saved.run(["y"], {"x": X})[0], expected)
-    with pytest.raises(RuntimeError, match="denotation"):
-        options.add_free_dimension_override_by_denotation("DATA_BATCH", 1)
-    options = ort.SessionOptions()
-    options.enable_profiling = True
-    with pytest.warns(UserWarning, match="enable_profiling"):
-        ort.InferenceSession(model, options)
-    options.add_initializer("v", np.ones(1, "float32"))
-    with pytest.raises(state.Fail, match="no initialiser 'v'"):
-        ort.InferenceSession(model, options)
-
-
-def test_clients_import_it_in_the_place_of_onnxruntime():
-    code = """
-import sys, sluice.onnxruntime
-sys.modules["onnxruntime"] = sluice.onnxruntime
-from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
-from onnxruntime.capi._pybind_state import NoSuchFile, OrtValue
-from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
-import onnxruntime as ort, onnxruntime.quantization
-from onnxruntime.quantization import CalibrationDataReader, quantize_dynamic
-from onnxruntime.transformers import optimizer
-assert InferenceSession is sluice.onnxruntime.InferenceSession
-assert ort.OrtValue is OrtValue and "cuda=" in ort.get_build_info()
-assert ort.get_version_string() == ort.__version__
-class Reader(CalibrationDataReader): pass
-try: ort.InferenceSession("none.onnx")
-except NoSuchFile: print("caught")
-try: optimizer.optimize_model("none.onnx")
-except NotImplementedError as error: print(error)
-"""
-    done = python("-c", code, check=True)
-    assert done.stdout.startswith("caught\nonnxruntime.transformers.optimizer."), (
-        done.stdout
-    )
+    assert right[2] == ""
 
 
 def test_a_model_of_several_stretches_is_tuned():

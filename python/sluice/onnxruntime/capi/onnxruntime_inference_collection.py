@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from sluice.onnxruntime.binding import IOBinding, OrtValue
+from sluice.onnxruntime.absent import AdapterFormat, ModelCompiler
+from sluice.onnxruntime.binding import IOBinding
+from sluice.onnxruntime.devices import (
+    OrtDevice,
+    OrtDeviceVendorId,
+    type_number,
+)
 from sluice.onnxruntime.session import InferenceSession
+from sluice.onnxruntime.sparse import SparseTensor
+from sluice.onnxruntime.tensors import OrtValue, copy_tensors
 
-__all__ = ["IOBinding", "InferenceSession", "OrtValue"]
+__all__ = [
+    "AdapterFormat", "IOBinding", "InferenceSession", "ModelCompiler",
+    "OrtDevice", "OrtDeviceVendorId", "OrtValue", "Session", "SparseTensor",
+    "copy_tensors", "get_ort_device_type",
+]
+
+Session = InferenceSession
+get_ort_device_type = type_number
