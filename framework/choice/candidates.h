@@ -34,6 +34,8 @@ struct OpFacts {
   // passes have changed the op; the strongest first, owned by the graph.
   std::vector<const KernelHint*> hints;
   std::vector<const KernelHint*> all_hints;
+  // Whether the program leaves sizes of an input open, other than 0 and 1.
+  bool sizes_change = false;
 
   KernelQuery QueryAt(PlaceKey place) const {
     return {*schema, desc,          inputs, input_dtypes,

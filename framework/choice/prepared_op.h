@@ -45,6 +45,13 @@ struct PreparedOp : OpFacts {
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;
 
+  // What a run takes, with a share of what a kernel takes to prepare for each
+  // size, if sizes change.
+  double SecondsOfRun(const Candidate& candidate) const {
+    constexpr double kRunsOfSize = 32;
+    return candidate.seconds +
+           (sizes_change ? candidate.work.prepare_seconds / kRunsOfSize : 0);
+  }
   const Candidate& choice() const { return list->candidates[chosen]; }
   bool Fits(const KernelHint& hint, const Candidate& candidate) const {
     return HintFits(hint, *candidate.kernel, candidate.place, list->layout);

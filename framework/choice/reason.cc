@@ -19,6 +19,7 @@ constexpr ReasonRow kReasons[] = {
     {"fastest_nearby", "fastest at nearby size"},
     {"near_tie", "near tie"},
     {"tie", "tie, registered first"},
+    {"prepared_sooner", "prepared sooner"},
     {"others_unmeasured", "others not measured"},
     {"hint_requires", "hint requires "},
     {"hint_prefers", "hint prefers "},

@@ -16,6 +16,7 @@ enum class Reason : uint8_t {
   kFastestNearby,     // by records of other sizes
   kNearTie,           // less than 10 % apart, or intervals that overlap
   kTie,               // the same time; it was registered first
+  kPreparedSooner,    // others take longer to prepare for each size
   kOthersUnmeasured,  // and come last until they are
   kHintRequires,
   kHintPrefers,

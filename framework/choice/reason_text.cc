@@ -47,6 +47,7 @@ Reason WhyFaster(const Candidate& chosen, const Candidate& second) {
     const bool both = chosen.basis == Basis::kNothing;
     return is_last && !both ? Reason::kOthersUnmeasured : Reason::kTie;
   }
+  if (second.seconds < chosen.seconds) return Reason::kPreparedSooner;
   if (chosen.evidence == Evidence::kRecord &&
       second.evidence == Evidence::kRecord) {
     const bool overlap = second.record->low <= chosen.record->high;
@@ -69,6 +70,11 @@ std::string TimesText(Reason reason,
       return Format("{} as is {}; registered first", time, other);
     case Reason::kOthersUnmeasured:
       return Format("{}; {} was not measured", time, other);
+    case Reason::kPreparedSooner:
+      return Format(
+          "{} before {} with {}, and {} to prepare for each size", time, other,
+          PredictionText(second),
+          PredictionText(second.work.prepare_seconds, Evidence::kEstimate));
     default:
       return Format("{} before {} with {}", time, other,
                     PredictionText(second));

@@ -29,7 +29,7 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   const bool a_last = a.basis == Basis::kNothing;
   const bool b_last = b.basis == Basis::kNothing;
   if (a_last != b_last) return b_last;
-  return a.seconds < b.seconds;
+  return op.SecondsOfRun(a) < op.SecondsOfRun(b);
 }
 
 void UseOwnKernel(PreparedOp* op) {

@@ -50,7 +50,8 @@ struct SLUICE_API Decision {
 //   1. refused candidates are out (CandidateLister);
 //   2. of the others: those that match `prefer` hints (strongest first),
 //      then the expected place before the CPU, then those that do not come
-//      last, then the shorter predicted time, then the earlier registration.
+//      last, then the shorter predicted time (PreparedOp::SecondsOfRun), then
+//      the earlier registration.
 // The dtype is never changed.
 SLUICE_API bool Resolve(CandidateLister* lister, PreparedOp* op);
 

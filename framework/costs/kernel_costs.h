@@ -64,6 +64,8 @@ struct KernelWork {
   double parallel_loops = 1;
   // The number of equal pieces that threads share; infinity means enough.
   double max_threads = std::numeric_limits<double>::infinity();
+  // What Prepare takes for other sizes, for kernels that generate code.
+  double prepare_seconds = 0;
   // The row of costs, for kernels that share code or have several methods; ""
   // means the kernel's own (CostRow).
   std::string costs = {};

@@ -87,7 +87,7 @@ const Attribute& InferShapeContext::Attribute(std::string_view name) const {
   return found->second;
 }
 
-std::string InferShapeContext::Describe(const ShapeHandle& shape) const {
+std::string InferShapeContext::Text(const ShapeHandle& shape) const {
   for (size_t i = 0; i < ranges_.size(); ++i) {
     const Range range = ranges_[i];
     const int element = shape.argument - range.begin;
@@ -100,9 +100,9 @@ std::string InferShapeContext::Describe(const ShapeHandle& shape) const {
   return Format("shape {}", shape.dims);
 }
 
-std::string InferShapeContext::Describe(const DimHandle& dim) const {
+std::string InferShapeContext::Text(const DimHandle& dim) const {
   if (dim.argument < 0) return Format("a size of {}", dim.size);
-  return Format("dim {} of {}", dim.axis, Describe(input(dim.argument)));
+  return Format("dim {} of {}", dim.axis, Text(input(dim.argument)));
 }
 
 void InferShapeContext::FailRequire(std::string_view check_id,

@@ -142,8 +142,22 @@ class SLUICE_API InferShapeContext {
 
  private:
   const sluice::Attribute& Attribute(std::string_view name) const;
-  std::string Describe(const ShapeHandle& shape) const;
-  std::string Describe(const DimHandle& dim) const;
+  // Formatted only if a message has it.
+  template <typename Handle>
+  struct Description {
+    const InferShapeContext& context;
+    const Handle& handle;
+    std::string Text() const { return context.Text(handle); }
+    friend std::string ToString(const Description& description) {
+      return description.Text();
+    }
+  };
+  template <typename Handle>
+  Description<Handle> Describe(const Handle& handle) const {
+    return {*this, handle};
+  }
+  std::string Text(const ShapeHandle& shape) const;
+  std::string Text(const DimHandle& dim) const;
   void FailRequire(std::string_view check_id, const std::string& text) const;
 
   struct Range {

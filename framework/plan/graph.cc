@@ -123,6 +123,19 @@ const Graph::Value* Graph::FindValue(const std::string& var) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
+// Whether the program leaves a size of a variable open that is not 0 or 1 here.
+bool Graph::IsOpen(const std::string& name, const DDim& dims) const {
+  const VarDesc* var = program_.block().FindVar(name);
+  if (var == nullptr || !var->dims.rank_known() || !dims.rank_known() ||
+      var->dims.rank() != dims.rank()) {
+    return false;
+  }
+  for (int axis = 0; axis < dims.rank(); ++axis) {
+    if (var->dims[axis] == kUnknownDim && dims[axis] > 1) return true;
+  }
+  return false;
+}
+
 PreparedOp Graph::Infer(OpDesc desc) const {
   PreparedOp op;
   op.schema = &Registry::Global().Schema(desc.type);
@@ -131,6 +144,7 @@ PreparedOp Graph::Infer(OpDesc desc) const {
   for (const std::string& name : FlatInputs(*op.schema, op.desc)) {
     op.inputs.push_back(dims(name));
     op.input_dtypes.push_back(dtype(name));
+    op.sizes_change |= IsOpen(name, op.inputs.back());
   }
   const BoundTypes types(*op.schema, op.desc, op.input_dtypes);
   op.dtype = types.KernelDType();

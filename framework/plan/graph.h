@@ -211,6 +211,7 @@ class SLUICE_API Graph {
   std::string InnerName(const std::string& wanted);
   Value& ValueOf(const std::string& var);
   const Value* FindValue(const std::string& var) const;
+  bool IsOpen(const std::string& name, const DDim& dims) const;
   PreparedOp Infer(OpDesc desc) const;
   void SetHints(int id, const std::vector<KernelHint>& own);
   bool LetHintsWait(PreparedOp* op);

@@ -182,7 +182,8 @@ struct HintNote {
 
 // A kernel of the plan and its arguments.
 struct PlannedOp {
-  std::unique_ptr<OpKernel> kernel;
+  // Plans for other sizes share kernels that do not depend on these.
+  std::shared_ptr<const OpKernel> kernel;
   ArgTable arguments;
   std::vector<uint8_t> input_constant;  // see KernelQuery
   std::vector<int> inputs;              // slots
@@ -192,6 +193,7 @@ struct PlannedOp {
   size_t scratch_bytes = 0;
   int scratch = -1;  // slot
   int op_index = -1;
+  bool sizes_change = false;  // see OpFacts
 };
 
 // The ops of a plan. Plans for other sizes share them.

@@ -337,6 +337,7 @@ void PlanBuilder::AddOp(int op_index) {
   BindOutputs(op, &planned);
   planned.arguments = MakeArgTable(op.QueryAt(decision.place));
   planned.input_constant = op.input_constant;
+  planned.sizes_change = op.sizes_change;
   AddScratch(&planned);
 
   Instruction instruction;

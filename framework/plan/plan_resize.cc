@@ -54,6 +54,7 @@ OpFacts FactsOf(const Plan& plan, const PlannedOp& planned, DType dtype) {
   facts.schema = &Registry::Global().Schema(facts.desc.type);
   facts.dtype = dtype;
   facts.input_constant = planned.input_constant;
+  facts.sizes_change = planned.sizes_change;
   for (const int slot : planned.inputs) {
     facts.inputs.push_back(plan.slots()[slot].dims);
     facts.input_dtypes.push_back(plan.slots()[slot].dtype);
@@ -104,6 +105,7 @@ class Resizing {
   void AddGiver(const SizeRules::Step& step, const OpDesc& desc);
   bool SetDims(int slot, const DDim& dims);
   bool SetFeeds();
+  bool IsUnchanged(const PlannedOp& op) const;
   bool ResizeOp(Instruction* step);
   bool SetOutputs(const PlannedOp& op,
                   const OpDesc& desc,
@@ -199,6 +201,12 @@ bool Resizing::InferAsWritten() {
     dims_[rules_.feeds[i]] = plan_->feeds_[i].dims;
   }
   for (const SizeRules::Step& step : rules_.steps) {
+    const bool is_new =
+        !step.operands.empty() ||
+        std::any_of(step.inputs.begin(), step.inputs.end(), [&](int value) {
+          return dims_[value] != rules_.dims[value];
+        });
+    if (!is_new && !step.gives_operand) continue;
     OpDesc changed;
     if (!step.operands.empty() && !SetOperands(step, &changed)) return false;
     const OpDesc& desc = step.operands.empty() ? step.desc : changed;
@@ -345,17 +353,26 @@ bool Resizing::MakeKernel(const KernelDef& kernel,
   return true;
 }
 
+// Whether an op has the shapes and the attributes that it has in the base, so
+// that its kernel is the same.
+bool Resizing::IsUnchanged(const PlannedOp& op) const {
+  if (&plan_->op_descs_[op.op_index] != &base_.op_descs_[op.op_index]) {
+    return false;
+  }
+  const auto is_same = [this](int slot) {
+    const int value = rules_.of_slot[slot];
+    return plan_->slots_[slot].dims == base_.slots_[slot].dims &&
+           (value < 0 || dims_[value] == rules_.dims[value]);
+  };
+  return std::all_of(op.inputs.begin(), op.inputs.end(), is_same) &&
+         std::all_of(op.outputs.begin(), op.outputs.end(), is_same);
+}
+
 bool Resizing::ResizeOp(Instruction* step) {
   const auto position = static_cast<size_t>(step->context);
-  const PlannedOp& old = base_.ops_[position];
   PlannedOp& op = plan_->ops_[position];
-  op.arguments = old.arguments;
-  op.input_constant = old.input_constant;
-  op.inputs = old.inputs;
-  op.outputs = old.outputs;
-  op.place = old.place;
-  op.scratch = old.scratch;
-  op.op_index = old.op_index;
+  op = base_.ops_[position];
+  if (IsUnchanged(op)) return true;
   for (const int input : op.inputs) {
     if (plan_->slots_[input].kind != SlotKind::kShape) continue;
     if (!SetDims(input, dims_[rules_.of_slot[input]])) return false;

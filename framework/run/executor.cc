@@ -81,6 +81,7 @@ struct CacheEntry {
   bool has_run = false;  // this plan, or one that it replaced
   bool asked = true;     // for its own sizes, not only for others
   std::shared_ptr<const Plan> plan;
+  size_t bytes = 0;  // Plan::KeptBytes(), as they were last looked up
 
   bool Matches(const Program& program,
                const Feeds& feeds,
@@ -182,6 +183,9 @@ struct Executor::Cache {
   std::shared_ptr<ArenaPool> pool;
   size_t most_bytes = kMaxBytes;
   size_t always_kept = kKeptPlans;
+  // Of all entries.
+  size_t bytes = 0;
+  size_t asked = 0;
 
   explicit Cache(size_t plan_memory)
       : pool(std::make_shared<ArenaPool>(plan_memory)) {
@@ -191,20 +195,26 @@ struct Executor::Cache {
   }
 
   void Add(CacheEntry entry) {
+    if (!entries.empty()) Weigh(&entries.front());  // it may have run
     entries.push_front(std::move(entry));
     by_hash.emplace(entries.front().hash, entries.begin());
-    size_t bytes = pool->bytes();
-    size_t kept = 0;
-    auto end = entries.begin();
-    for (; end != entries.end(); ++end) {
-      bytes += end->plan->KeptBytes();
-      const bool fits = kept < kMaxPlans && bytes <= most_bytes;
-      if (kept >= always_kept && !fits) break;
-      if (end->asked) ++kept;
+    asked += entries.front().asked ? 1 : 0;
+    Weigh(&entries.front());
+    while (!KeepsLast()) {
+      Remove(std::prev(entries.end()));
     }
-    while (end != entries.end()) {
-      Remove(end++);
-    }
+  }
+
+  bool KeepsLast() const {
+    const size_t before = asked - (entries.back().asked ? 1 : 0);
+    const bool fits = before < kMaxPlans && pool->bytes() + bytes <= most_bytes;
+    return before < always_kept || fits;
+  }
+
+  void Weigh(CacheEntry* entry) {
+    const size_t now = entry->plan->KeptBytes();
+    bytes += now - entry->bytes;
+    entry->bytes = now;
   }
 
   void Remove(Entries::iterator entry) {
@@ -212,6 +222,8 @@ struct Executor::Cache {
     by_hash.erase(std::find_if(begin, end, [&](const auto& position) {
       return position.second == entry;
     }));
+    bytes -= entry->bytes;
+    asked -= entry->asked ? 1 : 0;
     entries.erase(entry);
   }
 };
@@ -256,9 +268,10 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
         begin, end, [&](const auto& each) { return matches(*each.second); });
     if (position == end) return nullptr;
     found = position->second;
+    cache_->Weigh(&entries.front());  // it may have run
     entries.splice(entries.begin(), entries, found);
   }
-  found->asked = true;
+  if (!std::exchange(found->asked, true)) ++cache_->asked;
   if (found->choice == choice) return found->plan;
   *has_run = found->has_run;
   cache_->Remove(found);

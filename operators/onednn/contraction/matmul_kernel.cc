@@ -169,6 +169,7 @@ KernelWork Work(const KernelQuery& query) {
   if (plan.transpose_a) {
     work.transposed = count * k * static_cast<double>(plan.m);
   }
+  work.prepare_seconds = work.library_calls * kPrimitiveSeconds;
   return work;
 }
 

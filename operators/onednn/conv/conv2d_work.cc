@@ -267,6 +267,7 @@ KernelWork ConvWork(const KernelQuery& query, ConvVariant variant) {
                          !HasDepthwiseGradFilter(conv);
   if (no_blocks || (!conv.g.nhwc && variant == ConvVariant::kDirect)) {
     AddProducts(conv, &work);
+    work.prepare_seconds = kPrimitiveSeconds;
     return work;
   }
   switch (conv.direction) {
@@ -282,6 +283,7 @@ KernelWork ConvWork(const KernelQuery& query, ConvVariant variant) {
   }
   AddCopies(conv, channels_last, &work);
   work.parallel_loops = work.library_calls;
+  work.prepare_seconds = work.library_calls * kPrimitiveSeconds;
   return work;
 }
 

@@ -39,6 +39,7 @@ KernelWork MoveWork(const KernelQuery& query) {
       axes.empty() || axes.back() == static_cast<int64_t>(axes.size()) - 1;
   KernelWork work = DefaultKernelWork(query);
   work.library_calls = 1;
+  work.prepare_seconds = kPrimitiveSeconds;
   (runs ? work.copies : work.moves) = elements;
   return work;
 }

@@ -85,6 +85,7 @@ KernelWork NormWork(const KernelQuery& query) {
   const auto channels = static_cast<double>(x[last ? x.rank() - 1 : 1]);
   KernelWork work = DefaultKernelWork(query);
   work.library_calls = 1;
+  work.prepare_seconds = kPrimitiveSeconds;
   work.channels = channels;
   if (!full) work.moves = static_cast<double>(x.numel());
   return work;

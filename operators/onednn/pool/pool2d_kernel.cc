@@ -118,6 +118,7 @@ KernelWork PoolWork(const KernelQuery& query) {
   KernelWork work;
   work.library_calls = 1;
   work.flops = windows * taps * channels;
+  work.prepare_seconds = kPrimitiveSeconds;
   work.costs = "onednn_pool";
   work.max_threads = g.nhwc ? real(g.n * g.out_h)
                             : real(g.n) * channels / (WideVectors() ? 16 : 8);
