@@ -7,6 +7,7 @@
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -129,7 +130,8 @@ class GatherByIndexGradKernel final : public IndexKernel {
 void AddGatherKernels(Registry& registry) {
   const CPUPlace cpu;
   for (const std::string name : {"gather_elements", "gather_nd"}) {
-    AddPlainKernels<GatherByIndexKernel>(registry, name, cpu);
+    AddPlainKernels<EstimatedBy<&PickingWork>, GatherByIndexKernel>(registry,
+                                                                    name, cpu);
     AddPlainKernels<GatherByIndexGradKernel<FloatAndHalfTypes>>(
         registry, name + "_grad", cpu);
   }

@@ -5,6 +5,17 @@
 
 namespace sluice {
 
+// Of input 0 only what output 0 has is read.
+inline KernelWork PickingWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  const auto elements = [](const DDim& dims) {
+    return static_cast<double>(dims.known() ? dims.numel() : 0);
+  };
+  work.bytes += (elements(query.outputs[0]) - elements(query.inputs[0])) *
+                static_cast<double>(SizeOf(query.input_dtypes[0]));
+  return work;
+}
+
 // Copies input kInput to output 0 in the planned shape, for ops whose output
 // may be an alias of that input. Then nothing is copied.
 template <int kInput>

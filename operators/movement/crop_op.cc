@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/movement/crop_kernel.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
@@ -224,7 +225,7 @@ void CropBox::CopyRows(const OpKernelContext& context,
   }
 }
 
-REGISTER_OP_CPU_KERNEL(crop, CropAnyKernel);
+REGISTER_OP_CPU_KERNEL(crop, EstimatedBy<&PickingWork>, CropAnyKernel);
 REGISTER_OP_CPU_KERNEL(crop_grad,
                        CropGradKernel<CPUDeviceContext, FloatAndHalfTypes>);
 

@@ -2,6 +2,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/movement/scatter_add.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
@@ -183,7 +184,7 @@ class GatherGradKernel final : public OpKernel {
 
 REGISTER_OPERATOR(gather, WithGradient<kGatherGrad>);
 REGISTER_OPERATOR(gather_grad, GradientSchema<kGatherGrad>);
-REGISTER_OP_CPU_KERNEL(gather, GatherKernel);
+REGISTER_OP_CPU_KERNEL(gather, EstimatedBy<&PickingWork>, GatherKernel);
 REGISTER_OP_CPU_KERNEL(gather_grad, GatherGradKernel<FloatAndHalfTypes>);
 
 }  // namespace sluice

@@ -229,16 +229,6 @@ class LookupTableGradRowsKernel final : public CopyKernel<2> {
   DDim rows_dims_;
 };
 
-// Rows are read, not the whole table.
-KernelWork LookupWork(const KernelQuery& query) {
-  KernelWork work = DefaultKernelWork(query);
-  const auto size = static_cast<double>(SizeOf(query.input_dtypes[0]));
-  const auto elements = static_cast<double>(query.outputs[0].numel());
-  const auto table = static_cast<double>(query.inputs[0].numel());
-  work.bytes += (elements - table) * size;
-  return work;
-}
-
 }  // namespace
 
 REGISTER_OPERATOR(lookup_table, LookupTableSchema);
@@ -247,7 +237,7 @@ REGISTER_OPERATOR(lookup_table_grad_rows, GradientSchema<kLookupTableGradRows>);
 REGISTER_OP_CPU_KERNEL(lookup_table_grad_rows,
                        LookupTableGradRowsKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table,
-                       EstimatedBy<&LookupWork>,
+                       EstimatedBy<&PickingWork>,
                        LookupTableKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<FloatTypes>);
 
