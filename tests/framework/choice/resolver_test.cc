@@ -30,13 +30,14 @@ class ResolverTest : public ::testing::Test {
 
   KernelDef& Kernel(const char* variant,
                     double bytes = kUsual,
-                    PlaceKind place = PlaceKind::kCPU) {
+                    PlaceKind place = PlaceKind::kCPU,
+                    double prepare_seconds = 0) {
     KernelDef kernel;
     kernel.op = "op";
     kernel.key.place = place;
     kernel.variant = variant;
-    kernel.estimate = [bytes](const KernelQuery&) {
-      return KernelWork{.bytes = bytes};
+    kernel.estimate = [=](const KernelQuery&) {
+      return KernelWork{.bytes = bytes, .prepare_seconds = prepare_seconds};
     };
     kernel.make = [](const OpKernelConstruction&) {
       return std::unique_ptr<OpKernel>();
@@ -60,6 +61,7 @@ class ResolverTest : public ::testing::Test {
     op.schema = &schema_;
     op.inputs = {DDim({2, 3}), DDim({5})};
     op.input_dtypes = {DType::kFloat32, DType::kInt64};
+    op.sizes_change = sizes_change_;
     for (const KernelHint& hint : hints_) {
       op.hints.push_back(&hint);
     }
@@ -78,6 +80,7 @@ class ResolverTest : public ::testing::Test {
   std::vector<KernelDef> kernels_;
   KernelModule module_;
   PlaceKey place_;
+  bool sizes_change_ = false;
   std::unique_ptr<Registry> registry_;
   std::deque<KernelHint> hints_;
   std::string variant_;
@@ -275,6 +278,26 @@ TEST_F(ResolverTest, ExcludeRefusesUnlessSomethingStrongerAllows) {
   // It requires no place either.
   Kernel("systolic", kUsual, PlaceKind::kFPGA);
   Run("exclude place=fpga");
+  EXPECT_EQ(variant_, "fast");
+}
+
+TEST_F(ResolverTest, CountsWhatPreparingTakesWhereSizesChange) {
+  Kernel("slow");
+  Kernel("fast", kFast, PlaceKind::kCPU, 0.01);
+  Run();
+  EXPECT_EQ(variant_, "fast");
+  sizes_change_ = true;
+  const PreparedOp op = Run();
+  EXPECT_EQ(variant_, "slow");
+  EXPECT_EQ(ToString(op.why), "prepared sooner");
+  EXPECT_TRUE(
+      op.reason.ends_with("and 10 ms estimated to prepare for each "
+                          "size"))
+      << op.reason;
+  kernels_[1].estimate = [](const KernelQuery&) {
+    return KernelWork{.bytes = kFast, .prepare_seconds = 1e-9};
+  };
+  Run();
   EXPECT_EQ(variant_, "fast");
 }
 

@@ -60,6 +60,29 @@ TEST_F(ExecutorTest, KeepsAPlanForEachShape) {
   EXPECT_EQ(executor_.cached_plans(), 2u);
 }
 
+TEST_F(ExecutorTest, PlansForOtherSizesShareKernelsThatDoNotChange) {
+  program_.Data("y", DType::kFloat32, {3});
+  const std::string same =
+      Append(&program_, "test_add", {{"X", {"y"}}, {"Y", {"y"}}});
+  const auto prepare = [&](int64_t size) {
+    return executor_.Prepare(program_, {{"x", Iota({size})}, {"y", Iota({3})}},
+                             {out_, same});
+  };
+  const auto five = prepare(5);
+  const auto seven = prepare(7);
+  ASSERT_EQ(five->ops().size(), 2u);
+  EXPECT_NE(five->ops()[0].kernel, seven->ops()[0].kernel);
+  EXPECT_EQ(five->ops()[1].kernel, seven->ops()[1].kernel);
+  EXPECT_TRUE(five->ops()[0].sizes_change);
+  EXPECT_FALSE(five->ops()[1].sizes_change);
+  EXPECT_FALSE(prepare(1)->ops()[0].sizes_change);
+  const auto results =
+      seven->Run({{"x", Iota({7})}, {"y", Floats({3}, {1, 2, 3})}});
+  EXPECT_EQ(results[0].ToVector<float>(),
+            (std::vector<float>{0, 2, 4, 6, 8, 10, 12}));
+  EXPECT_EQ(results[1].ToVector<float>(), (std::vector<float>{2, 4, 6}));
+}
+
 TEST_F(ExecutorTest, ForgetsThePlanUsedLongestAgo) {
   const auto first = Prepare(1);
   const auto second = Prepare(2);
