@@ -21,7 +21,6 @@ from . import (
     devices,
     environment,
     options,
-    sparse,
     tensors,
     values,
 )
@@ -32,7 +31,6 @@ from .environment import *  # noqa: F403
 from .environment import INTERFACE as __version__
 from .options import *  # noqa: F403
 from .session import InferenceSession
-from .sparse import *  # noqa: F403
 from .tensors import *  # noqa: F403
 from .values import *  # noqa: F403
 
@@ -42,7 +40,7 @@ package_name, version, cuda_version = "onnxruntime", __version__, ""
 __all__ = [
     "InferenceSession", "__version__", *absent.__all__, *binding.__all__,
     *devices.__all__, *environment.__all__, *options.__all__,
-    *sparse.__all__, *tensors.__all__, *values.__all__,
+    *tensors.__all__, *values.__all__,
 ]
 
 

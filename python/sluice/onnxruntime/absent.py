@@ -13,11 +13,13 @@ __all__ = [
     "ModelPackageComponentContext", "ModelPackageContext",
     "ModelPackageOptions", "ModelPackageWriteMode", "OrtEpAssignedNode",
     "OrtEpAssignedSubgraph", "OrtEpContextData", "OrtEpContextDataBuffer",
-    "OrtExternalInitializerInfo", "OrtSyncStream",
+    "OrtExternalInitializerInfo", "OrtSparseFormat", "OrtSyncStream",
+    "SparseCooView", "SparseCsrView", "SparseTensor",
 ]
 
 MERGE = "Sluice has no adapters: merge them into the model's weights"
 COMPILE = "Sluice compiles no models: load the ONNX file itself"
+DENSE = "Sluice has no sparse tensors: make them dense"
 PACKAGE = "Sluice has no packages of models: load the ONNX file itself"
 
 
@@ -57,6 +59,10 @@ OrtEpAssignedSubgraph = Absent("OrtEpAssignedSubgraph", COMPILE)
 OrtEpContextData = Absent("OrtEpContextData", COMPILE)
 OrtEpContextDataBuffer = Absent("OrtEpContextDataBuffer", COMPILE)
 OrtExternalInitializerInfo = Absent("OrtExternalInitializerInfo", COMPILE)
+OrtSparseFormat = Absent("OrtSparseFormat", DENSE)
+SparseCooView = Absent("SparseCooView", DENSE)
+SparseCsrView = Absent("SparseCsrView", DENSE)
+SparseTensor = Absent("SparseTensor", DENSE)
 OrtSyncStream = Absent(
     "OrtSyncStream", "Sluice orders the work of its queues itself"
 )

@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import _core
 from ..errors import SluiceError
+from .absent import SparseTensor
 from .devices import OrtDevice, OrtMemoryInfo, place_of_device
-from .sparse import SparseTensor
 
 __all__ = ["OrtValue", "OrtValueVector", "copy_tensors"]
 
@@ -112,7 +112,7 @@ class OrtValue:
     """A tensor in the memory of the host or of a GPU."""
 
     _session = None
-    _held: np.ndarray | _core.Tensor | SparseTensor | None
+    _held: np.ndarray | _core.Tensor | None
 
     def __init__(
         self, ortvalue: OrtValue, numpy_obj: Any = None, session: Any = None
@@ -189,12 +189,10 @@ class OrtValue:
 
     ortvalue_from_shape_and_onnx_type = ortvalue_from_shape_and_type
 
-    @classmethod
-    def ort_value_from_sparse_tensor(
-        cls, sparse_tensor: SparseTensor
-    ) -> OrtValue:
-        """One that holds a sparse tensor."""
-        return cls._of(SparseTensor(sparse_tensor))
+    @staticmethod
+    def ort_value_from_sparse_tensor(sparse_tensor: Any) -> OrtValue:
+        """Raise AbsentError: Sluice has no sparse tensors."""
+        return SparseTensor(sparse_tensor)
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
@@ -218,18 +216,14 @@ class OrtValue:
         on_host = str(tensor.place) == "cpu"
         return cls._of(tensor.numpy() if on_host else tensor)
 
-    def as_sparse_tensor(self) -> SparseTensor:
-        """The sparse tensor in it. Raises RuntimeError if it has none."""
-        if not isinstance(self._held, SparseTensor):
-            raise RuntimeError("the OrtValue holds no sparse tensor")
-        return self._held
+    def as_sparse_tensor(self) -> Any:
+        """Raise RuntimeError: it holds a dense one."""
+        raise RuntimeError("the OrtValue holds no sparse tensor")
 
     def _tensor(self) -> np.ndarray | _core.Tensor:
-        """What it holds, dense. Raises RuntimeError if it holds nothing."""
+        """What it holds. Raises RuntimeError if it holds nothing."""
         if self._held is None:
             raise RuntimeError("the OrtValue has no value yet")
-        if isinstance(self._held, SparseTensor):
-            return self._held._dense()
         return self._held
 
     def _moved(self, place: str) -> OrtValue:
@@ -245,13 +239,8 @@ class OrtValue:
     def numpy(self) -> np.ndarray:
         """An array: the memory itself on the host, a copy from a GPU.
 
-        Raises RuntimeError if it holds no tensor.
+        Raises RuntimeError if it has no value yet.
         """
-        if isinstance(self._held, SparseTensor):
-            raise RuntimeError(
-                "Only OrtValues that are Tensors are convertible to Numpy "
-                "objects; as_sparse_tensor has its elements"
-            )
         held = self._tensor()
         return held if isinstance(held, np.ndarray) else held.numpy()
 
@@ -262,8 +251,6 @@ class OrtValue:
 
     def shape(self) -> list[int]:
         """Its sizes."""
-        if isinstance(self._held, SparseTensor):
-            return self._held.dense_shape()
         return [int(size) for size in self._tensor().shape]
 
     def _dtype(self) -> _core.DType:
@@ -271,8 +258,6 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Its type, as ``"tensor(float)"``."""
-        if isinstance(self._held, SparseTensor):
-            return self._held.data_type()
         return f"tensor({self._dtype().onnx_name})"
 
     def element_type(self) -> int:
@@ -300,12 +285,12 @@ class OrtValue:
         return self._held is not None
 
     def is_tensor(self) -> bool:
-        """Whether it holds a tensor that is not sparse."""
-        return self.has_value() and not self.is_sparse_tensor()
+        """Whether it holds a tensor."""
+        return self.has_value()
 
     def is_sparse_tensor(self) -> bool:
-        """Whether it holds a sparse tensor."""
-        return isinstance(self._held, SparseTensor)
+        """False: Sluice has no sparse tensors."""
+        return False
 
     def is_tensor_sequence(self) -> bool:
         """False: Sluice returns no sequences."""

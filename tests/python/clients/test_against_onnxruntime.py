@@ -169,7 +169,7 @@ def test_their_names_are_ours():
     """ArenaExtendStrategy ExecutionMode ExecutionOrder GraphOptimizationLevel
     OrtAllocatorType OrtCompileApiFlags OrtDeviceMemoryType
     OrtExecutionProviderDevicePolicy OrtHardwareDeviceType OrtMemType
-    OrtMemoryInfoDeviceType OrtSparseFormat""".split(),
+    OrtMemoryInfoDeviceType""".split(),
 )
 def test_numbers_of_names_are_theirs(name):
     members = getattr(their_state, name).__members__
@@ -182,7 +182,7 @@ def test_numbers_of_names_are_theirs(name):
 @pytest.mark.parametrize(
     "name",
     """IOBinding InferenceSession NodeArg ModelMetadata OrtDevice OrtMemoryInfo
-    OrtValue RunOptions SessionOptions SparseTensor""".split(),
+    OrtValue RunOptions SessionOptions""".split(),
 )
 def test_their_methods_are_ours(name):
     kind, ours = getattr(theirs, name), getattr(sluice.onnxruntime, name)

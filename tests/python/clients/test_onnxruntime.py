@@ -232,12 +232,6 @@ def test_values_are_fed_and_returned(model):
     fixed.flags.writeable = False
     fed = ort.OrtValue.ortvalue_from_numpy(fixed)
     np.testing.assert_allclose(session.run(["y"], {"x": fed})[0], Y)
-    sparse = ort.SparseTensor.sparse_coo_from_numpy(
-        [2, 3], np.ones(1, "float32"), np.array([0]), ort.OrtDevice.make("cpu", 0)
-    )
-    fed = ort.OrtValue.ort_value_from_sparse_tensor(sparse)
-    (z,) = session.run(["z"], {"x": fed})
-    assert z.tolist() == [[1, 0, 0], [0, 0, 0]]
 
 
 def test_a_thread_runs_and_calls_back(model):

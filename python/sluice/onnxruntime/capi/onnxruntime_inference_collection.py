@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sluice.onnxruntime.absent import AdapterFormat, ModelCompiler
+from sluice.onnxruntime.absent import (
+    AdapterFormat,
+    ModelCompiler,
+    SparseTensor,
+)
 from sluice.onnxruntime.binding import IOBinding
 from sluice.onnxruntime.devices import (
     OrtDevice,
@@ -10,7 +14,6 @@ from sluice.onnxruntime.devices import (
     type_number,
 )
 from sluice.onnxruntime.session import InferenceSession
-from sluice.onnxruntime.sparse import SparseTensor
 from sluice.onnxruntime.tensors import OrtValue, copy_tensors
 
 __all__ = [

@@ -17,7 +17,6 @@ from sluice.onnxruntime import (
     errors,
     options,
     session,
-    sparse,
     tensors,
     values,
 )
@@ -28,7 +27,6 @@ from sluice.onnxruntime.devices import *  # noqa: F403
 from sluice.onnxruntime.environment import *  # noqa: F403
 from sluice.onnxruntime.errors import *  # noqa: F403
 from sluice.onnxruntime.options import *  # noqa: F403
-from sluice.onnxruntime.sparse import *  # noqa: F403
 from sluice.onnxruntime.tensors import *  # noqa: F403
 from sluice.onnxruntime.values import *  # noqa: F403
 
@@ -98,6 +96,6 @@ class InferenceSession(session.InferenceSession):
 __all__ = [
     "InferenceSession", *_ABSENT, *absent.__all__,
     *binding.__all__, *devices.__all__,
-    *environment.__all__, *errors.__all__, *options.__all__, *sparse.__all__,
+    *environment.__all__, *errors.__all__, *options.__all__,
     *tensors.__all__, *values.__all__,
 ]
