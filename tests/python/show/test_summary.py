@@ -179,8 +179,9 @@ def test_every_class_says_what_it_is():
     assert {"Plan", "Scope", "Profile", "Report", "InferenceSession"} <= seen
     # These have onnxruntime's look.
     assert without == {
-        "BackwardStrategy", "IOBinding", "OrtValue", "SluiceBackend",
-        "SluiceBackendRep",
+        "BackwardStrategy", "IOBinding", "OnnxRuntimeBackend",
+        "OnnxRuntimeBackendRep", "SessionIOBinding", "SluiceBackend",
+        "SluiceBackendRep", "TypeHelper",
     }
 
 
