@@ -12,21 +12,21 @@ import words
 
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
-    "platform": 13_406,
+    "platform": 13_470,
     "memory": 1_026,
-    "framework": 29_125,  # raised for kinds of values, where benchmarks fell
+    "framework": 29_207,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 63_273,
-    "onnx": 16_580,
+    "operators": 63_287,
+    "onnx": 16_632,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
-    "python": 32_074,
+    "python": 34_522,
     "benchmarks": 10_989,  # raised for fluid/, saved models, elementary functions
     "tools": 4_784,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_896,
-    "tests": 103_645,
+    "tests": 105_186,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
