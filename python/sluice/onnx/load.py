@@ -23,8 +23,6 @@ class Value(NamedTuple):
     shape: tuple[int | str | None, ...] | None
     """Sizes; a name or None where one is known only when the model runs, None
     for an unknown rank."""
-    denotations: Mapping[int, str] = {}
-    """What sizes mean, by dim, where the model says so: "DATA_BATCH"."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,11 @@ class Model:
     """The inputs and outputs whose elements, or keys of dicts, are strings."""
     replaced: list[str] = field(default_factory=list, repr=False)
     """The names of initialisers whose values were given to :func:`load`."""
+    denotations: Mapping[str, Mapping[int, str]] = field(
+        default_factory=dict, repr=False
+    )
+    """What sizes mean, by name of an input or output and dim, where the model
+    says so: "DATA_BATCH"."""
 
     def run(
         self,
@@ -228,12 +231,13 @@ def load(
     return Model(
         program,
         scope,
-        [Value(*value) for value in inputs],
-        [Value(*value) for value in outputs],
+        [Value(*value) for *value, _ in inputs],
+        [Value(*value) for *value, _ in outputs],
         Metadata(**metadata),
         parameters,
         Executor(place),
         *more,
+        denotations={each[0]: each[3] for each in (*inputs, *outputs)},
     )
 
 

@@ -194,10 +194,10 @@ class SessionOptions(_Checked):
                 made.__dict__[name] = copy.copy(value)
         return made
 
-    def _fixed(self, value: Any) -> dict[Any, int]:
-        """Sizes of an input or output that are fixed, by name or by dim."""
+    def _fixed(self, denotations: Mapping[int, str]) -> dict[Any, int]:
+        """The sizes that are fixed, by name, or by a dim of these."""
         fixed: dict[Any, int] = dict(self._sizes)
-        for dim, denotation in value.denotations.items():
+        for dim, denotation in denotations.items():
             if denotation in self._denotations:
                 fixed[dim] = self._denotations[denotation]
         return fixed

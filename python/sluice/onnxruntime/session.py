@@ -85,7 +85,11 @@ class InferenceSession:
         self.set_providers(providers, provider_options, _level=4)
         self._inputs, self._outputs = (
             [
-                NodeArg.of(each, self._options._fixed(each), self._model)
+                NodeArg.of(
+                    each,
+                    self._options._fixed(self._model.denotations[each.name]),
+                    self._model,
+                )
                 for each in values
             ]
             for values in (self._model.inputs, self._model.outputs)
