@@ -4,11 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-
-import sluice.onnxruntime
-
 from small_model import X, small_model
 
+import sluice.onnxruntime
 from sluice.onnxruntime.capi import onnxruntime_pybind11_state as our_state
 
 try:
