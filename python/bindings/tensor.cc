@@ -1,3 +1,4 @@
+#include <bit>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,7 @@ Tensor Borrow(uintptr_t address,
               const std::vector<int64_t>& shape,
               const Given<PlaceKey>& place) {
   return Tensor::Borrow(place, ToDType(dtype), DDim(shape),
-                        reinterpret_cast<void*>(address));
+                        std::bit_cast<void*>(address));
 }
 
 size_t Length(const Tensor& self) {
