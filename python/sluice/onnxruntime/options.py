@@ -302,7 +302,7 @@ class SessionOptions(_Checked):
 
 
 def get_default_session_options() -> SessionOptions:
-    """Options that nobody has changed."""
+    """Options with their default values."""
     return SessionOptions()
 
 

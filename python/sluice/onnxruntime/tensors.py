@@ -112,7 +112,7 @@ class OrtValue:
     """A tensor in the memory of the host or of a GPU."""
 
     _session = None
-    _held: np.ndarray | _core.Tensor | None
+    _held: np.ndarray | _core.Tensor | list[Any] | None
 
     def __init__(
         self, ortvalue: OrtValue, numpy_obj: Any = None, session: Any = None
@@ -221,9 +221,15 @@ class OrtValue:
         raise RuntimeError("the OrtValue holds no sparse tensor")
 
     def _tensor(self) -> np.ndarray | _core.Tensor:
-        """What it holds. Raises RuntimeError if it holds nothing."""
+        """The tensor in it. Raises RuntimeError if it has none."""
         if self._held is None:
             raise RuntimeError("the OrtValue has no value yet")
+        if isinstance(self._held, list):
+            raise RuntimeError(
+                "Only OrtValues that are Tensors are convertible to Numpy "
+                "objects; this one is a list of dicts, which session.run "
+                "returns as it is"
+            )
         return self._held
 
     def _moved(self, place: str) -> OrtValue:
@@ -239,7 +245,7 @@ class OrtValue:
     def numpy(self) -> np.ndarray:
         """An array: the memory itself on the host, a copy from a GPU.
 
-        Raises RuntimeError if it has no value yet.
+        Raises RuntimeError if it has no value yet, or is a list of dicts.
         """
         held = self._tensor()
         return held if isinstance(held, np.ndarray) else held.numpy()
@@ -253,16 +259,19 @@ class OrtValue:
         """Its sizes."""
         return [int(size) for size in self._tensor().shape]
 
-    def _dtype(self) -> _core.DType:
-        return _core.DType(self._tensor().dtype)
+    def _element(self) -> str:
+        """ONNX's name of the dtype."""
+        dtype = self._tensor().dtype
+        is_text = isinstance(dtype, np.dtype) and dtype.kind in "OU"
+        return "string" if is_text else _core.DType(dtype).onnx_name
 
     def data_type(self) -> str:
         """Its type, as ``"tensor(float)"``."""
-        return f"tensor({self._dtype().onnx_name})"
+        return f"tensor({self._element()})"
 
     def element_type(self) -> int:
         """ONNX's number of its dtype."""
-        return NUMBERS[self._dtype().onnx_name]
+        return NUMBERS[self._element()]
 
     def tensor_size_in_bytes(self) -> int:
         """The bytes of all elements."""
@@ -286,7 +295,7 @@ class OrtValue:
 
     def is_tensor(self) -> bool:
         """Whether it holds a tensor."""
-        return self.has_value()
+        return self.has_value() and not isinstance(self._held, list)
 
     def is_sparse_tensor(self) -> bool:
         """False: Sluice has no sparse tensors."""

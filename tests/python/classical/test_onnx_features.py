@@ -142,6 +142,11 @@ def test_maps(rng):
     assert [list(row) for row in maps] == [[-4, 9]] * 3
     assert loaded.run(feed, ["y0"]) == [want]
     assert loaded.map_keys == {"y0": [9, -4]}
+    session = ort.InferenceSession(model.SerializeToString())
+    (value,) = session.run_with_ort_values(None, feed)
+    assert value.has_value() and not value.is_tensor()
+    with pytest.raises(RuntimeError, match="this one is a list of dicts"):
+        value.numpy()
 
 
 def test_a_session_gives_maps(rng):

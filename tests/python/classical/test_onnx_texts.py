@@ -143,6 +143,8 @@ def test_classes_are_strings():
     label, maps = session.run(None, {"x": np.array([[2, 0], [-2, 0]], "float32")})
     assert label.tolist() == ["yes", "no"]
     assert [list(row) for row in maps] == [["no", "yes"]] * 2
+    (value,) = session.run_with_ort_values(["label"], {"x": np.zeros((1, 2), "float32")})
+    assert (value.data_type(), value.element_type(), value.shape()) == ("tensor(string)", 8, [1])
     assert maps[0]["yes"] == maps[1]["no"] == pytest.approx(1 / (1 + np.exp(-4)))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sluice.onnxruntime.session import InferenceSession
 from sluice.onnxruntime.tensors import DTYPES, NUMBERS, numpy_dtype
+from sluice.onnxruntime.values import NodeArg
 
 __all__ = ["TypeHelper"]
 
@@ -31,20 +32,21 @@ class TypeHelper:
         return DTYPES[name]
 
     @staticmethod
-    def get_input_type(ort_session: InferenceSession, name: str) -> str:
-        """The type of an input."""
-        for value in ort_session.get_inputs():
+    def _type_of(values: list[NodeArg], kind: str, name: str) -> str:
+        for value in values:
             if value.name == name:
                 return value.type
-        raise ValueError(f"input name {name} not found")
+        raise ValueError(f"{kind} name {name} not found")
+
+    @staticmethod
+    def get_input_type(ort_session: InferenceSession, name: str) -> str:
+        """The type of an input."""
+        return TypeHelper._type_of(ort_session.get_inputs(), "input", name)
 
     @staticmethod
     def get_output_type(ort_session: InferenceSession, name: str) -> str:
         """The type of an output."""
-        for value in ort_session.get_outputs():
-            if value.name == name:
-                return value.type
-        raise ValueError(f"output name {name} not found")
+        return TypeHelper._type_of(ort_session.get_outputs(), "output", name)
 
     @staticmethod
     def ort_type_to_numpy_type(ort_type: str) -> Any:
