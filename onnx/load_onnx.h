@@ -20,7 +20,7 @@ namespace sluice::onnx {
 struct OnnxDim {
   int64_t size = kUnknownDim;
   std::string symbol;
-  // What the size means, by ONNX ("DATA_BATCH"); mostly empty.
+  // ONNX's standard name of the dimension ("DATA_BATCH"), if the model has it.
   std::string denotation = {};
 };
 

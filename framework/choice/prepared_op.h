@@ -45,8 +45,8 @@ struct PreparedOp : OpFacts {
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;
 
-  // What a run takes, with a share of what a kernel takes to prepare for each
-  // size, if sizes change.
+  // Predicted seconds of a run with this kernel. Where sizes change, they
+  // include a share of KernelWork::prepare_seconds.
   double SecondsOfRun(const Candidate& candidate) const {
     constexpr double kRunsOfSize = 32;
     return candidate.seconds +

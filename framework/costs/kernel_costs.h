@@ -64,7 +64,7 @@ struct KernelWork {
   double parallel_loops = 1;
   // The number of equal pieces that threads share; infinity means enough.
   double max_threads = std::numeric_limits<double>::infinity();
-  // What Prepare takes for other sizes, for kernels that generate code.
+  // Seconds of Prepare, for kernels that generate code for each shape.
   double prepare_seconds = 0;
   // The row of costs, for kernels that share code or have several methods; ""
   // means the kernel's own (CostRow).

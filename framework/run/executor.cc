@@ -183,9 +183,8 @@ struct Executor::Cache {
   std::shared_ptr<ArenaPool> pool;
   size_t most_bytes = kMaxBytes;
   size_t always_kept = kKeptPlans;
-  // Of all entries.
-  size_t bytes = 0;
-  size_t asked = 0;
+  size_t bytes = 0;  // the sum of CacheEntry::bytes
+  size_t asked = 0;  // how many entries have CacheEntry::asked
 
   explicit Cache(size_t plan_memory)
       : pool(std::make_shared<ArenaPool>(plan_memory)) {

@@ -5,7 +5,8 @@
 
 namespace sluice {
 
-// Of input 0 only what output 0 has is read.
+// The work of an op that reads only as many elements of input 0 as output 0
+// has.
 inline KernelWork PickingWork(const KernelQuery& query) {
   KernelWork work = DefaultKernelWork(query);
   const auto elements = [](const DDim& dims) {

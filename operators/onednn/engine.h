@@ -17,7 +17,7 @@ using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 using Dims = dnnl::memory::dims;
 
-// What it takes to make a primitive, roughly: 60 to 300 us on an EPYC of 2021.
+// The approximate time to create a primitive: 60 to 300 us on an EPYC of 2021.
 inline constexpr double kPrimitiveSeconds = 1e-4;
 
 // Returns the CPU, never destroyed: primitives may run until the process ends.

@@ -16,17 +16,17 @@ BUDGET = {
     "memory": 1_026,
     "framework": 29_207,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 63_287,
+    "operators": 63_288,
     "onnx": 16_632,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
-    "python": 34_531,
+    "python": 34_542,
     "benchmarks": 10_989,  # raised for fluid/, saved models, elementary functions
     "tools": 4_784,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_896,
-    "tests": 105_186,
+    "tests": 105_193,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
