@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/op/registry.h"
@@ -336,6 +337,14 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
   return nullptr;
 }
 
+// Whether a hint of a guard or of the program prefers or requires a kernel.
+static bool AnyKernelWanted(const Program& program) {
+  if (KernelHintState() == 0 && program.hints().empty()) return false;
+  const auto hints = ActiveKernelHints(program.hints());
+  return std::any_of(hints.begin(), hints.end(),
+                     [](const KernelHint& hint) { return hint.Wants(); });
+}
+
 // Returns a plan made from that for typical sizes of the feeds, whatever came
 // before; null if `feeds` are typical, or no such plan can serve.
 std::shared_ptr<const Plan> Executor::Resized(
@@ -343,6 +352,10 @@ std::shared_ptr<const Plan> Executor::Resized(
     const std::vector<FeedSpec>& feeds,
     const Fetches& fetches,
     uint64_t choice) {
+  // No other plan can be made from one with such hints, or at another place.
+  if (place_.kind != PlaceKind::kCPU || AnyKernelWanted(program)) {
+    return nullptr;
+  }
   for (const auto& typical : PlanResizer::Typical(program, feeds)) {
     const auto base = Base(program, typical, fetches, choice);
     if (base == nullptr) continue;
