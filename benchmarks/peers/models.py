@@ -1,5 +1,5 @@
-"""ONNX models by onnxruntime, and by Sluice in its place, for bench_models.py;
-see worker.py."""
+"""ONNX models by onnxruntime, and by Sluice and OpenVINO in its place, for
+bench_models.py; see worker.py."""
 
 import time
 
@@ -9,7 +9,10 @@ import worker
 try:
     import sluice.onnxruntime as onnxruntime
 except ImportError:
-    import onnxruntime
+    try:
+        import onnxruntime
+    except ImportError:
+        import openvino_sessions as onnxruntime
 
 VERSION = onnxruntime.__version__
 
@@ -74,5 +77,5 @@ class Models:
         return (worker.resident() - already) / 2**20
 
 
-ROWS = {"models": dict.fromkeys(("sluice", "onnxruntime"),
+ROWS = {"models": dict.fromkeys(("sluice", "onnxruntime", "openvino"),
                                 lambda sizes: Models())}
