@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/conversion/half_loops.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
@@ -63,19 +63,6 @@ void ForEachPiece(const BroadcastPlan& plan, const Compute& compute) {
               });
 }
 
-void WidenFloat16(const void* from, int64_t count, float* to) {
-  const auto* values = static_cast<const float16*>(from);
-  for (int64_t i = 0; i < count; ++i) {
-    to[i] = sluice::Widen(values[i]);
-  }
-}
-void NarrowToFloat16(const float* from, int64_t count, void* to) {
-  auto* values = static_cast<float16*>(to);
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] = sluice::Narrow<float16>(from[i]);
-  }
-}
-
 // Computes like Widen and Narrow, in a form that compilers
 // vectorize.
 void WidenBFloat16(const void* from, int64_t count, float* to) {
@@ -110,7 +97,8 @@ void ConvertIntegers(const void* from, int64_t count, void* to) {
 void WidenBlock(DType dtype, const void* from, int64_t count, void* to) {
   switch (dtype) {
     case DType::kFloat16:
-      return WidenFloat16(from, count, static_cast<float*>(to));
+      return WidenHalves(static_cast<const float16*>(from), count,
+                         static_cast<float*>(to));
     case DType::kBFloat16:
       return WidenBFloat16(from, count, static_cast<float*>(to));
     case DType::kInt16:
@@ -124,7 +112,8 @@ void WidenBlock(DType dtype, const void* from, int64_t count, void* to) {
 void NarrowBlock(DType dtype, const void* from, int64_t count, void* to) {
   switch (dtype) {
     case DType::kFloat16:
-      return NarrowToFloat16(static_cast<const float*>(from), count, to);
+      return NarrowToHalves(static_cast<const float*>(from), count,
+                            static_cast<float16*>(to));
     case DType::kBFloat16:
       return NarrowToBFloat16(static_cast<const float*>(from), count, to);
     case DType::kInt16:

@@ -94,6 +94,21 @@ class Where {
   size_t element_size_ = 1;
 };
 
+// Both elements are loaded in any case, and the condition is a byte, so that
+// g++ vectorizes the loop. A repeated element has a step of 0.
+template <bool kYes, bool kNo, typename T>
+void Choose(const uint8_t* condition,
+            const T* yes,
+            const T* no,
+            int64_t count,
+            T* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T first = yes[kYes ? i : 0];
+    const T second = no[kNo ? i : 0];
+    out[i] = condition[i] != 0 ? first : second;
+  }
+}
+
 template <typename T>
 void Row(const bool* condition,
          const T* yes,
@@ -101,15 +116,19 @@ void Row(const bool* condition,
          const std::array<int64_t, 3>& steps,
          int64_t count,
          T* out) {
-  if (steps[0] == 1 && steps[1] == 1 && steps[2] == 1) {
+  if (steps[0] == 0) {
+    const int64_t step = steps[*condition ? 1 : 2];
+    const T* from = *condition ? yes : no;
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = condition[i] ? yes[i] : no[i];
+      out[i] = from[i * step];
     }
     return;
   }
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = condition[i * steps[0]] ? yes[i * steps[1]] : no[i * steps[2]];
-  }
+  const auto choose = steps[1] != 0 && steps[2] != 0 ? &Choose<true, true, T>
+                      : steps[1] != 0                ? &Choose<true, false, T>
+                      : steps[2] != 0                ? &Choose<false, true, T>
+                                                     : &Choose<false, false, T>;
+  choose(reinterpret_cast<const uint8_t*>(condition), yes, no, count, out);
 }
 
 Where::Where(const std::array<DDim, 3>& operands, size_t element_size)

@@ -299,13 +299,16 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   }
   const double second = count * Real(plan.k) * Real(plan.n);
   const bool far = plan.ldb * bytes > 1024 && plan.m >= 36;
+  const bool swept =
+      !plan.transpose_b && plan.m <= 4 && plan.ldb * bytes >= 2048;
+  if (swept) work.costs = "matmul_swept";  // whole rows of B are read
   if (plan.transpose_b || far) {
     // B is packed panel by panel, once for 480 rows. If B has less than one
     // panel, packing is not vectorized.
     const bool vectors = plan.transpose_b && plan.n >= 2 * lanes;
     (vectors ? work.packed : work.scalar_packed) =
         second * Real((plan.m + 479) / 480);
-  } else if (plan.m > 1) {
+  } else if (plan.m > 1 && !swept) {
     // Rows of a panel are a whole row of B apart, so that the hardware does not
     // prefetch them.
     work.extra_bytes = Real(bytes) * second;

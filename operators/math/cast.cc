@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "sluice/operators/math/conversion/half_loops.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -61,10 +62,18 @@ To FloatToInteger(From value) {
   constexpr int kBits = std::numeric_limits<To>::digits;
   constexpr auto kEnd = static_cast<From>(uint64_t{1} << (kBits - 1)) * From{2};
   constexpr From kFirst = std::is_signed_v<To> ? -kEnd : From{0};
-  if (std::isnan(value)) return 0;
-  if (value >= kEnd) return std::numeric_limits<To>::max();
-  if (value <= kFirst) return std::numeric_limits<To>::min();
-  return static_cast<To>(value);
+  if constexpr (sizeof(To) ==
+                sizeof(int64_t)) {  // no vector has the conversion
+    if (std::isnan(value)) return 0;
+    if (value >= kEnd) return std::numeric_limits<To>::max();
+    if (value <= kFirst) return std::numeric_limits<To>::min();
+    return static_cast<To>(value);
+  }
+  // Without branches, so that the loop is vectorized; of NaN this is 0.
+  const bool inside = value > kFirst && value < kEnd;
+  const auto found = static_cast<To>(inside ? value : From{0});
+  const To above = value >= kEnd ? std::numeric_limits<To>::max() : found;
+  return value <= kFirst ? std::numeric_limits<To>::min() : above;
 }
 
 template <typename To, typename From>
@@ -87,6 +96,14 @@ template <typename To, typename From>
 void CastRange(const From* from, int64_t count, To* to) {
   if constexpr (std::is_same_v<From, To>) {
     std::memcpy(to, from, static_cast<size_t>(count) * sizeof(To));
+  } else if constexpr (std::is_same_v<From, float> &&
+                       std::is_same_v<To, float16>) {
+    NarrowToHalves(from, count, to);
+  } else if constexpr (std::is_same_v<From, float16> &&
+                       std::is_same_v<To, float>) {
+    WidenHalves(from, count, to);
+  } else if constexpr (std::is_same_v<From, bool>) {  // vectorized as bytes
+    CastRange(reinterpret_cast<const uint8_t*>(from), count, to);
   } else {
     for (int64_t i = 0; i < count; ++i) {
       to[i] = CastOne<To>(from[i]);

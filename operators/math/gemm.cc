@@ -5,7 +5,9 @@
 // op(B) are read in place or from a panel packed on the stack: if B is
 // transposed, at the right edge, and if many tiles use the panel. A is never
 // packed: its elements are broadcast from memory in either form. One or two
-// rows times a transposed B are computed as dot products instead.
+// rows times a transposed B are computed as dot products instead. Up to four
+// rows times a wide B are summed in a buffer while rows of B are read from end
+// to end: the hardware prefetches no panel whose rows are far apart.
 //
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -158,6 +160,109 @@ HWY_NOINLINE void PackRows(
 constexpr int64_t kTilesAtOnce = 480 / kTileRows;
 constexpr int64_t kDotColumns = 4;
 
+// The rows of products that are swept, and the bytes of B's rows from which on.
+constexpr int64_t kSweptRows = 4, kSweptBytes = 2048;
+// The columns that are swept at once: their sums fill a panel.
+template <typename T>
+constexpr int64_t kSwept = kDepth* kWidth<T> / kSweptRows;
+
+// sums[r * kSwept + j] += op(A)[r, k] * B[k, j] for kSteps values of k, one
+// after the other. `columns` is a multiple of the lanes.
+template <bool kTransposed, int kR, int kSteps, typename T>
+HWY_INLINE void SweepRows(const T* HWY_RESTRICT a,
+                          int64_t lda,
+                          const T* HWY_RESTRICT b,
+                          int64_t ldb,
+                          int64_t columns,
+                          T* HWY_RESTRICT sums) {
+  const Tag<T> d;
+  V<T> values[kR][kSteps];
+  HWY_UNROLL(4)
+  for (int r = 0; r < kR; ++r) {
+    HWY_UNROLL(4)
+    for (int k = 0; k < kSteps; ++k) {
+      values[r][k] = hn::Set(d, kTransposed ? a[k * lda + r] : a[r * lda + k]);
+    }
+  }
+  for (int64_t j = 0; j < columns; j += kLanes<T>) {
+    V<T> row[kR];
+    HWY_UNROLL(4)
+    for (int r = 0; r < kR; ++r) {
+      row[r] = hn::Load(d, sums + r * kSwept<T> + j);
+    }
+    HWY_UNROLL(4)
+    for (int k = 0; k < kSteps; ++k) {
+      const auto b_row = hn::LoadU(d, b + k * ldb + j);
+      HWY_UNROLL(4)
+      for (int r = 0; r < kR; ++r) {
+        row[r] = hn::MulAdd(values[r][k], b_row, row[r]);
+      }
+    }
+    HWY_UNROLL(4)
+    for (int r = 0; r < kR; ++r) {
+      hn::Store(row[r], d, sums + r * kSwept<T> + j);
+    }
+  }
+}
+
+// Computes kR rows of C by `columns`, a multiple of the lanes and at most
+// kSwept, with the bits of Tile. `sums` holds a panel.
+template <bool kTransposed, int kR, typename T>
+HWY_NOINLINE void Sweep(const GemmBlock<T>& block,
+                        const T* a,
+                        const T* b,
+                        int64_t ldb,
+                        int64_t columns,
+                        T* sums,
+                        T* c) {
+  const Tag<T> d;
+  for (int r = 0; r < kR; ++r) {
+    for (int64_t j = 0; j < columns; j += kLanes<T>) {
+      hn::Store(hn::Zero(d), d, sums + r * kSwept<T> + j);
+    }
+  }
+  constexpr int kSteps = 4;
+  int64_t k = 0;
+  for (; k + kSteps <= block.depth; k += kSteps) {
+    SweepRows<kTransposed, kR, kSteps>(a + (kTransposed ? k * block.lda : k),
+                                       block.lda, b + k * ldb, ldb, columns,
+                                       sums);
+  }
+  for (; k < block.depth; ++k) {
+    SweepRows<kTransposed, kR, 1>(a + (kTransposed ? k * block.lda : k),
+                                  block.lda, b + k * ldb, ldb, columns, sums);
+  }
+  for (int64_t j = 0; j < columns; j += kLanes<T>) {
+    V<T> rows[kR][1];
+    for (int r = 0; r < kR; ++r) {
+      rows[r][0] = hn::Load(d, sums + r * kSwept<T> + j);
+    }
+    UpdateRows<kR, 1>(rows, block.alpha, block.beta, kLanes<T>, c + j,
+                      block.ldc);
+  }
+}
+
+template <bool kTransposed, typename T>
+HWY_INLINE void LowSweep(int64_t rows,
+                         const GemmBlock<T>& block,
+                         const T* a,
+                         const T* b,
+                         int64_t ldb,
+                         int64_t columns,
+                         T* sums,
+                         T* c) {
+  switch (rows) {
+    case 1:
+      return Sweep<kTransposed, 1>(block, a, b, ldb, columns, sums, c);
+    case 2:
+      return Sweep<kTransposed, 2>(block, a, b, ldb, columns, sums, c);
+    case 3:
+      return Sweep<kTransposed, 3>(block, a, b, ldb, columns, sums, c);
+    default:
+      Sweep<kTransposed, 4>(block, a, b, ldb, columns, sums, c);
+  }
+}
+
 // Computes rows [i, i + rows) of the panels from column j on, over one block of
 // k. Returns the number of columns computed. `packed` holds a panel.
 template <bool kTransposed, typename T>
@@ -171,6 +276,14 @@ int64_t RunPanel(const GemmTiles<T>& t,
                  T* packed) {
   const T* a = t.a + (kTransposed ? k * t.lda + i : i * t.lda + k);
   T* c = t.c + i * t.ldc + j;
+  const auto bytes = static_cast<int64_t>(sizeof(T));
+  if (!t.transpose_b && rows <= kSweptRows && t.ldb * bytes >= kSweptBytes &&
+      columns > kWidth<T>) {
+    columns = HWY_MIN(columns / kWidth<T> * kWidth<T>, kSwept<T>);
+    LowSweep<kTransposed>(rows, block, a, t.b + k * t.ldb + j, t.ldb, columns,
+                          packed, c);
+    return columns;
+  }
   // NOLINTNEXTLINE(readability-identifier-naming)
   constexpr int64_t wide = kWideVectors * kLanes<T>;
   if (!t.transpose_b && rows == 1 && columns >= wide) {
@@ -195,7 +308,6 @@ int64_t RunPanel(const GemmTiles<T>& t,
   columns = HWY_MIN(columns, kWidth<T>);
   const T* b = t.b + (t.transpose_b ? j * t.ldb + k : k * t.ldb + j);
   int64_t ldb = t.ldb;
-  const auto bytes = static_cast<int64_t>(sizeof(T));
   // NOLINTNEXTLINE(bugprone-implicit-widening-of-multiplication-result)
   const bool far = ldb * bytes > 1024 && rows >= 3 * kTileRows;
   if (t.transpose_b) {

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/operators/math/movement/transpose_tile.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 namespace {
 
-// For fewer bytes, a second thread costs more than it saves.
-constexpr int64_t kShardBytes = 128 << 10;
 // The rows and columns of a tile fit into the first-level cache.
 constexpr int64_t kTile = 32;
 
@@ -20,7 +19,7 @@ int64_t CeilDiv(int64_t a, int64_t b) {
 }  // namespace
 
 void CopyBytes(const void* from, void* to, size_t bytes) {
-  ParallelFor(static_cast<int64_t>(bytes), kShardBytes,
+  ParallelFor(static_cast<int64_t>(bytes), kCopyShardBytes,
               [from, to](int64_t begin, int64_t end) {
                 std::memcpy(static_cast<char*>(to) + begin,
                             static_cast<const char*>(from) + begin,
@@ -29,7 +28,7 @@ void CopyBytes(const void* from, void* to, size_t bytes) {
 }
 
 void FillZero(void* to, size_t bytes) {
-  ParallelFor(static_cast<int64_t>(bytes), kShardBytes,
+  ParallelFor(static_cast<int64_t>(bytes), kCopyShardBytes,
               [to](int64_t begin, int64_t end) {
                 std::memset(static_cast<char*>(to) + begin, 0,
                             static_cast<size_t>(end - begin));
@@ -107,7 +106,7 @@ void StridedCopy::operator()(const void* from, void* to) const {
     return CopyBytes(from, to, static_cast<size_t>(column_bytes));
   }
   if (contiguous_) {
-    ParallelFor(outer_count_, CeilDiv(kShardBytes, column_bytes),
+    ParallelFor(outer_count_, CeilDiv(kCopyShardBytes, column_bytes),
                 [&](int64_t begin, int64_t end) {
                   CopyRuns(source, target, begin, end);
                 });
@@ -115,7 +114,7 @@ void StridedCopy::operator()(const void* from, void* to) const {
   }
   const int64_t steps = outer_count_ * CeilDiv(row_.size, kTile);
   const int64_t grain =
-      CeilDiv(kShardBytes, column_bytes * std::min(row_.size, kTile));
+      CeilDiv(kCopyShardBytes, column_bytes * std::min(row_.size, kTile));
   ParallelFor(steps, grain, [&](int64_t begin, int64_t end) {
     switch (element_size_) {
       case 1:
@@ -170,6 +169,8 @@ void StridedCopy::CopyTiles(const char* from,
                             int64_t begin,
                             int64_t end) const {
   const int64_t row_tiles = CeilDiv(row_.size, kTile);
+  constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
+  const bool transposed = row_.from == kUnit && column_.to == kUnit;
   for (int64_t step = begin; step < end; ++step) {
     const char* source = from;
     char* target = to;
@@ -184,14 +185,21 @@ void StridedCopy::CopyTiles(const char* from,
     const int64_t last_row = std::min(first_row + kTile, row_.size);
     for (int64_t first = 0; first < column_.size; first += kTile) {
       const int64_t last = std::min(first + kTile, column_.size);
+      const char* in = source + first_row * row_.from + first * column_.from;
+      char* out = target + first_row * row_.to + first * column_.to;
+      if (transposed) {
+        TransposeTile(in, column_.from, out, row_.to, last_row - first_row,
+                      last - first, sizeof(Unit));
+        continue;
+      }
       for (int64_t row = first_row; row < last_row; ++row) {
-        const char* in = source + row * row_.from;
-        char* out = target + row * row_.to;
-        for (int64_t column = first; column < last; ++column) {
+        for (int64_t column = 0; column < last - first; ++column) {
           Unit unit;
           std::memcpy(&unit, in + column * column_.from, sizeof(Unit));
           std::memcpy(out + column * column_.to, &unit, sizeof(Unit));
         }
+        in += row_.from;
+        out += row_.to;
       }
     }
   }

@@ -9,6 +9,9 @@
 
 namespace sluice {
 
+// For fewer bytes, a second thread costs more than it saves.
+inline constexpr int64_t kCopyShardBytes = 128 << 10;
+
 // Copies a box of elements between host buffers with different strides, for
 // crop and transpose. It is constructed from the shape of the box and both
 // strides in elements. Adjacent axes that are contiguous on both sides are

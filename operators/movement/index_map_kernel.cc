@@ -15,7 +15,6 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kCopyShardBytes = 128 << 10;
 constexpr int64_t kMapGrain = 16384;
 
 // Writes the elements of a run.
@@ -336,7 +335,9 @@ AxisMaps TileMaps(const DDim& x, const DDim& out) {
     AxisMap map;
     map.size = x[axis];
     map.out = out[axis];
-    if (map.size != map.out) {
+    if (map.size == 1 && map.out != 1) {
+      map.step = 0;
+    } else if (map.size != map.out) {
       map.beyond = AxisMap::Beyond::kWrap;
       map.end = map.size;
     }
@@ -388,6 +389,44 @@ uint64_t FillValue(const KernelQuery& query) {
   return element;
 }
 
+// A box of X in short rows, for which MappedCopy has too much work: strides
+// between elements, from the first one on.
+struct ShortRows {
+  static constexpr int64_t kBytes = 64;  // of a row, at most
+
+  // False: X is not read so.
+  bool Set(const AxisMaps& maps, size_t element_size) {
+    const auto bytes = static_cast<int64_t>(element_size);
+    const int last = maps.rank - 1;
+    if (last < 0 || maps.rank == DDim::kMaxRank ||
+        maps.axes[last].out * maps.block * bytes > kBytes) {
+      return false;
+    }
+    DDim sizes;
+    StridedCopy::Strides from{};
+    int64_t first = 0;
+    for (int i = 0; i < maps.rank; ++i) {
+      const AxisMap& axis = maps.axes[i];
+      const int64_t end = axis.first + (axis.out - 1) * axis.step;
+      if (axis.step < 1 || axis.first < 0 || end >= axis.size ||
+          axis.beyond == AxisMap::Beyond::kWrap) {
+        return false;
+      }
+      sizes.InsertDim(i, axis.out);
+      from[i] = axis.step * maps.x_steps[i];
+      first += axis.first * maps.x_steps[i];
+    }
+    sizes.InsertDim(maps.rank, maps.block);
+    from[maps.rank] = 1;
+    offset = first * bytes;
+    copy = StridedCopy(sizes, from, RowMajorStrides(sizes), element_size);
+    return true;
+  }
+
+  StridedCopy copy;
+  int64_t offset = 0;  // bytes
+};
+
 class IndexMapKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
@@ -397,7 +436,9 @@ class IndexMapKernel final : public OpKernel {
     out_dims_ = query.outputs[0];
     if (out_dims_.numel() == 0) return;
     none_ = query.inputs[0].numel() == 0;
-    if (!none_) maps_ = IndexMapsOf(query, query.inputs[0], out_dims_);
+    if (none_) return;
+    maps_ = IndexMapsOf(query, query.inputs[0], out_dims_);
+    short_ = short_rows_.Set(maps_, size_);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -405,6 +446,9 @@ class IndexMapKernel final : public OpKernel {
     if (out_dims_.numel() == 0) return;
     if (none_) {
       FillBytes(&fill_, size_, out_dims_.numel(), out);
+    } else if (short_) {
+      const auto* x = static_cast<const char*>(context.Input(0).raw_data());
+      short_rows_.copy(x + short_rows_.offset, out);
     } else {
       MappedCopy(maps_, context.Input(0).raw_data(), &fill_, size_, out);
     }
@@ -416,6 +460,8 @@ class IndexMapKernel final : public OpKernel {
   bool none_ = false;
   DDim out_dims_;
   AxisMaps maps_;
+  bool short_ = false;
+  ShortRows short_rows_;
 };
 
 // X only provides the shape.

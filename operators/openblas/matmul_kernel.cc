@@ -117,7 +117,7 @@ std::string Refusal(const KernelQuery& query) {
              : "";
 }
 
-// Both operands are copied into panels.
+// Both operands are copied into panels, the second for each call.
 template <typename Op>
 KernelWork Work(const KernelQuery& query) {
   const MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);
@@ -126,6 +126,7 @@ KernelWork Work(const KernelQuery& query) {
   work.extra_bytes = work.bytes;
   work.library_calls = static_cast<double>(plan.batch.count() * Blocks(plan));
   work.max_threads = work.library_calls;
+  work.packed = work.library_calls * static_cast<double>(plan.k * plan.n);
   return work;
 }
 

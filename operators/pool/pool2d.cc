@@ -5,7 +5,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "sluice/operators/math/block_sums.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/math/reduction/extremes.h"
 #include "sluice/operators/pool/pool2d_pairs.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
@@ -367,6 +369,39 @@ void Backward(const Pool2dGeometry& g, const Line& line) {
       });
 }
 
+// Pools whole planes as rows. Averages that are not finite are computed as
+// those of other windows.
+template <typename T, bool kRelu>
+void PoolPlanes(const Pool2dGeometry& g, const T* x, T* out) {
+  const int64_t pixels = g.in_pixels();
+  const auto counted =
+      static_cast<double>(Rows(g, 0).counted * Columns(g, 0).counted);
+  ParallelFor(g.n * g.c, Grain(pixels), [&](int64_t begin, int64_t end) {
+    AvgLine<T, kRelu, double> line{.x = x, .out = out};
+    for (int64_t i = begin; i < end; ++i) {
+      const T* from = x + i * pixels;
+      if (g.max) {
+        const T most = LargestOf(from, pixels);
+        out[i] = kRelu ? Positive(most) : most;
+        continue;
+      }
+      double sum = 0;
+      T positive[kSumBlock];
+      for (int64_t at = 0; at < pixels; at += kSumBlock) {
+        const int64_t count = std::min(kSumBlock, pixels - at);
+        for (int64_t j = 0; kRelu && j < count; ++j) {
+          positive[j] = Positive(from[at + j]);
+        }
+        double block = 0;
+        SumBlocks(kRelu ? positive : from + at, count, &block);
+        sum += block;
+      }
+      out[i] = static_cast<T>(sum / counted);
+      if (!std::isfinite(out[i])) Plane(g, i, line);
+    }
+  });
+}
+
 template <typename T, bool kRelu>
 void Average(const Pool2dGeometry& g, const T* x, T* out) {
   if (g.kernel_h * g.kernel_w > kMostInFloat) {
@@ -378,11 +413,22 @@ void Average(const Pool2dGeometry& g, const T* x, T* out) {
 
 }  // namespace
 
+bool HasWholePlanes(const Pool2dGeometry& g) {
+  if (g.nhwc || g.out_pixels() != 1) return false;
+  const Cut rows = Rows(g, 0), columns = Columns(g, 0);
+  return rows.begin == 0 && rows.end == g.in_h && columns.begin == 0 &&
+         columns.end == g.in_w && g.in_pixels() > 0;
+}
+
 template <typename T>
 void Pool2d(const Pool2dGeometry& g, const T* x, T* out) {
   if constexpr (!kIsHalf<T>) {
     if (IsMaxOfPairs(g)) return MaxOfPairs(g, x, out);
     if (g.max && g.nhwc) return MaxOfChannels(g, x, out);
+    if (HasWholePlanes(g)) {
+      return g.relu ? PoolPlanes<T, true>(g, x, out)
+                    : PoolPlanes<T, false>(g, x, out);
+    }
   }
   if (g.max) {
     Forward(g, MaxLine<T>{.x = x, .out = out, .relu = g.relu});

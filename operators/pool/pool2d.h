@@ -58,6 +58,10 @@ struct Pool2dGeometry {
 template <typename T>
 SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
 
+// Whether each plane of an input with channels first has one window, which
+// contains it whole: Pool2d then reads rows.
+SLUICE_API bool HasWholePlanes(const Pool2dGeometry& g);
+
 // Pool2d's maxima of any windows with channels last: vectors of channels stay
 // in registers during the loop over a window's pixels. The bits equal those of
 // the other loops. T: float or double.

@@ -109,6 +109,7 @@ KernelWork ForwardWork(const KernelQuery& query) {
     work.rows = vectors;
     work.terms = work.runs = work.windows = 0;
   }
+  if (element > 2 && HasWholePlanes(g)) work.terms = work.runs = 0;
   return work;
 }
 KernelWork BackwardWork(const KernelQuery& query) {

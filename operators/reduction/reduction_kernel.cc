@@ -9,6 +9,7 @@
 
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/plain_formulas.h"
+#include "sluice/operators/math/reduction/extremes.h"
 #include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/reduction/reduction_row.h"
@@ -88,6 +89,18 @@ void ForTerms(const ReduceAxes& axes,
   }
 }
 
+#include "sluice/operators/reduction/reduction_rows.inc"
+
+// Returns the function that reduces adjacent elements to one, or nullptr.
+template <typename Fold, typename T>
+constexpr T (*RowFunction())(const T*, int64_t) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::is_same_v<Fold, ReduceMaxRow::Fold<T>>) return &LargestOf<T>;
+    if (std::is_same_v<Fold, ReduceMinRow::Fold<T>>) return &SmallestOf<T>;
+  }
+  return nullptr;
+}
+
 // Adds `count` adjacent elements. Elements i, i + 8, ... of a block are reduced
 // separately, which allows parallel execution.
 template <typename Fold, typename T>
@@ -99,6 +112,8 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
     }
     return;
   }
+  constexpr auto kRow = RowFunction<Fold, T>();
+  if constexpr (kRow != nullptr) return fold->Add(kRow(x, count));
   while (count > 0) {
     const int64_t block = std::min(count, kBlock);
     Fold lanes[kLanes];
@@ -126,6 +141,36 @@ size_t FoldScratchBytes(const FoldPlan& plan) {
          sizeof(Fold);
 }
 
+// Computes each output from one row, with little overhead for short ones.
+template <typename Fold, typename T>
+void FoldRows(const ReduceAxes& axes, const T* x, T* out) {
+  ParallelFor(axes.outputs,
+              std::max<int64_t>(1, FoldPlan::kGrain / axes.row_size),
+              [&](int64_t begin, int64_t end) {
+                StridedWalk row(axes.kept, begin);
+                for (int64_t i = begin; i < end; ++i, row.Next()) {
+                  Fold fold;
+                  AddNeighbours(x + row.offset(), axes.row_size, &fold);
+                  out[i] = Narrow<T>(fold.Result());
+                }
+              });
+}
+
+// Computes the outputs from the folds of chunks.
+template <typename Fold, typename T>
+void MergeChunks(const FoldPlan& plan, const Fold* partial, T* out) {
+  for (int64_t i = 0; i < plan.groups; ++i) {
+    const FoldGroup group(plan, i);
+    for (int64_t j = 0; j < group.columns; ++j) {
+      Fold all;
+      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
+        all.Merge(partial[(i * plan.chunks + chunk) * plan.columns + j]);
+      }
+      out[group.out + j] = Narrow<T>(all.Result());
+    }
+  }
+}
+
 // Writes the results in the order of the kept dimensions. `scratch` has
 // FoldScratchBytes bytes.
 template <typename Fold, typename T>
@@ -134,6 +179,9 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
   if (axes.terms == 0) {
     std::fill(out, out + axes.outputs, Narrow<T>(Fold().Result()));
     return;
+  }
+  if (axes.row_reduced && axes.reduced.count() == 1 && plan.chunks == 1) {
+    return FoldRows<Fold>(axes, x, out);
   }
   auto* partial = static_cast<Fold*>(scratch);
   // `folds` has group.columns elements, of a reduced row one.
@@ -176,17 +224,7 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
                   fold_chunk(task);
                 }
               });
-  if (plan.chunks == 1) return;
-  for (int64_t i = 0; i < plan.groups; ++i) {
-    const FoldGroup group(plan, i);
-    for (int64_t j = 0; j < group.columns; ++j) {
-      Fold all;
-      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
-        all.Merge(partial[(i * plan.chunks + chunk) * plan.columns + j]);
-      }
-      out[group.out + j] = Narrow<T>(all.Result());
-    }
-  }
+  if (plan.chunks > 1) MergeChunks(plan, partial, out);
 }
 
 // The size of FoldGradient's `scratch`: the shares, then the shares of chunks.
@@ -279,7 +317,7 @@ void FoldGradient(const FoldPlan& plan,
         });
   });
 }
-#include "sluice/operators/reduction/reduction_rows.inc"
+
 }  // namespace
 }  // namespace sluice
 

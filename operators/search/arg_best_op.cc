@@ -2,6 +2,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "sluice/operators/math/reduction/extremes.h"
 #include "sluice/operators/math/search/order_key.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
@@ -110,8 +111,36 @@ bool Beats(T value, decltype(Merit<kLargest>(T{})) best) {
   return kLast ? merit >= best : merit > best;
 }
 
+// Returns the first or last element that equals `best`, or is NaN if that is.
+template <bool kLast, typename T>
+int64_t Find(const T* row, int64_t size, T best) {
+  const auto found = [&](int64_t i) {
+    return row[i] == best || (best != best && row[i] != row[i]);
+  };
+  for (int64_t i = 0; i < size;) {
+    const int64_t count = std::min(kBlock, size - i);
+    const int64_t begin = kLast ? size - i - count : i;
+    int any = 0;
+    for (int64_t j = begin; j < begin + count; ++j) {
+      any |= static_cast<int>(found(j));
+    }
+    i += count;
+    if (any == 0) continue;
+    int64_t at = kLast ? begin + count - 1 : begin;
+    while (!found(at)) {
+      at += kLast ? -1 : 1;
+    }
+    return at;
+  }
+  return 0;
+}
+
 template <bool kLargest, bool kLast, typename T>
 int64_t BestOfRow(const T* row, int64_t size) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T best = kLargest ? LargestOf(row, size) : SmallestOf(row, size);
+    return Find<kLast>(row, size, best);
+  }
   int64_t found = 0;
   auto best = Merit<kLargest>(row[0]);
   for (int64_t i = 1; i < size;) {
@@ -130,45 +159,52 @@ int64_t BestOfRow(const T* row, int64_t size) {
   return found;
 }
 
-// Searches `count` adjacent columns, at most kColumns.
-template <bool kLargest, bool kLast, typename T>
+// Searches `count` adjacent columns, at most kColumns. Indices are as wide as
+// merits, where these hold them, so that the loop is vectorized.
+template <typename Index, bool kLargest, bool kLast, typename T>
 void BestOfColumns(
     const T* x, int64_t size, int64_t step, int64_t count, int64_t* out) {
   decltype(Merit<kLargest>(T{})) best[kColumns];
+  Index at[kColumns];
   for (int64_t j = 0; j < count; ++j) {
     best[j] = Merit<kLargest>(x[j]);
-    out[j] = 0;
+    at[j] = 0;
   }
   for (int64_t i = 1; i < size; ++i) {
     const T* row = x + i * step;
     for (int64_t j = 0; j < count; ++j) {
-      const bool better = Beats<kLargest, kLast>(row[j], best[j]);
-      best[j] = better ? Merit<kLargest>(row[j]) : best[j];
-      out[j] = better ? i : out[j];
+      const auto merit = Merit<kLargest>(row[j]);
+      const bool better = kLast ? merit >= best[j] : merit > best[j];
+      best[j] = better ? merit : best[j];
+      at[j] = better ? static_cast<Index>(i) : at[j];
     }
   }
+  std::copy(at, at + count, out);
 }
 
 template <bool kLargest, bool kLast, typename T>
 void Run(const ArgBestPlan& plan, const T* x, int64_t* out) {
   const int64_t blocks = (plan.inner + kColumns - 1) / kColumns;
   const int64_t work = plan.size * std::min(plan.inner, kColumns);
-  ParallelFor(plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  const int64_t outer = i / blocks,
-                                first = i % blocks * kColumns;
-                  const T* from = x + outer * plan.size * plan.inner + first;
-                  int64_t* to = out + outer * plan.inner + first;
-                  if (plan.inner == 1) {
-                    *to = BestOfRow<kLargest, kLast>(from, plan.size);
-                  } else {
-                    BestOfColumns<kLargest, kLast>(
-                        from, plan.size, plan.inner,
-                        std::min(kColumns, plan.inner - first), to);
-                  }
-                }
-              });
+  ParallelFor(
+      plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t outer = i / blocks, first = i % blocks * kColumns;
+          const T* from = x + outer * plan.size * plan.inner + first;
+          int64_t* to = out + outer * plan.inner + first;
+          if (plan.inner == 1) {
+            *to = BestOfRow<kLargest, kLast>(from, plan.size);
+          } else {
+            const bool few = plan.size <= std::numeric_limits<int32_t>::max();
+            const auto best = sizeof(T) < sizeof(int64_t) && few
+                                  ? &BestOfColumns<int32_t, kLargest, kLast, T>
+                                  : &BestOfColumns<int64_t, kLargest, kLast, T>;
+            best(from, plan.size, plan.inner,
+                 std::min(kColumns, plan.inner - first), to);
+          }
+        }
+      });
 }
 
 // Writes to out [outer, inner] the index of the largest, or smallest, element

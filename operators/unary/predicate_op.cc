@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
@@ -45,18 +46,27 @@ void Schema(const PredicateInfo& info, OpSchema& op) {
 
 template <typename T, typename Row>
 class PredicateKernel final : public OpKernel {
+ private:
+  // Not a loop in a lambda: bytes that are written might be its captures.
+  template <typename Element, typename Result>
+  static void Apply(const Element* from, int64_t count, Result* to) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Row::Of(Widen(from[i]));
+    }
+  }
+
  public:
   void Compute(OpKernelContext& context) const override {
-    using Result = decltype(Row::Of(Widen(T{})));
+    // g++ vectorizes the negation of bytes, but not of bools.
+    using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+    using Result = decltype(Row::Of(Widen(Element{})));
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    const T* from = x.data<T>();
-    Result* to = out.data<Result>();
+    const auto* from = static_cast<const Element*>(x.raw_data());
+    auto* to = static_cast<Result*>(out.raw_data());
     ParallelFor(out.numel(), kGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        to[i] = Row::Of(Widen(from[i]));
-      }
+      Apply(from + begin, end - begin, to + begin);
     });
   }
 };

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 namespace {
-
-constexpr int64_t kShardBytes = 128 << 10;
 
 // kBytes is 0 if the size of a slice is known only at run time.
 template <size_t kBytes, typename Index>
@@ -69,7 +68,7 @@ void Gather(const void* x,
             void* out) {
   const auto copy = ChooseCopy<Index>(slice_bytes);
   const auto bytes = static_cast<int64_t>(slice_bytes);
-  const int64_t grain = std::max<int64_t>(kShardBytes / bytes, 1);
+  const int64_t grain = std::max<int64_t>(kCopyShardBytes / bytes, 1);
   ParallelFor(outer * count, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t row = begin / count;

@@ -15,8 +15,9 @@ namespace {
 
 // A longer row is summed in chunks of this size, so that threads can share it.
 constexpr int64_t kChunk = 65536;
-// The columns that are summed together.
-constexpr int64_t kColumns = 64;
+// The columns that are summed together: more of them where that leaves enough
+// groups for threads, as rows of memory are then read in longer pieces.
+constexpr int64_t kColumns = 64, kManyColumns = 512;
 // With fewer groups of columns than this, threads share chunks of rows instead.
 constexpr int64_t kFewGroups = 8;
 constexpr int64_t kLanes = 8;
@@ -61,9 +62,22 @@ struct Summand {
   }
 };
 
+template <typename Value>
+Value SumOfLanes(const Value (&lanes)[kLanes]) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
 template <typename T>
 void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
   using S = Summand<T>;
+  if (count < kLanes) {  // the same bits with less work
+    typename S::Value lanes[kLanes] = {};
+    for (int64_t j = 0; j < count; ++j) {
+      lanes[j] = S::Load(x[j]);
+    }
+    return sum->Add(SumOfLanes(lanes));
+  }
   if constexpr (std::is_floating_point_v<T>) {
     constexpr int64_t kBlocks = 32;
     double blocks[kBlocks];
@@ -90,8 +104,7 @@ void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
     for (int64_t j = 0; i + j < block; ++j) {
       lanes[j] += S::Load(x[i + j]);
     }
-    sum->Add(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-             ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7])));
+    sum->Add(SumOfLanes(lanes));
     x += block;
     count -= block;
   }
@@ -100,6 +113,10 @@ void AddRow(const T* x, int64_t count, typename Summand<T>::Sum* sum) {
 template <typename T>
 T SumOfRows(const ReducePlan& plan, const T* x, int64_t rows) {
   typename Summand<T>::Sum sum;
+  if (rows == 1) {
+    AddRow(x, plan.axes.row_size, &sum);
+    return Summand<T>::Store(sum.Result(), plan.divisor);
+  }
   StridedWalk row(plan.axes.reduced, 0);
   for (int64_t i = 0; i < rows; ++i, row.Next()) {
     AddRow(x + row.offset(), plan.axes.row_size, &sum);
@@ -169,23 +186,28 @@ template <typename T>
 void SumColumns(const ReducePlan& plan, const T* x, T* out) {
   using S = Summand<T>;
   const int64_t rows = plan.axes.reduced.count();
-  const int64_t groups = CeilDiv(plan.axes.row_size, kColumns);
-  const int64_t cost = rows * std::min(kColumns, plan.axes.row_size);
+  const int64_t wide = CeilDiv(plan.axes.row_size, kManyColumns);
+  const bool many = plan.axes.kept.count() * wide >= kFewGroups;
+  const int64_t width = many ? kManyColumns : kColumns;
+  const int64_t groups = CeilDiv(plan.axes.row_size, width);
+  const int64_t cost = rows * std::min(width, plan.axes.row_size);
   const auto sum_group = [&](int64_t task) {
-    const int64_t first = task % groups * kColumns;
-    const int64_t count = std::min(kColumns, plan.axes.row_size - first);
+    const int64_t first = task % groups * width;
+    const int64_t count = std::min(width, plan.axes.row_size - first);
     const int64_t kept = task / groups;
     const T* from = x + StridedWalk(plan.axes.kept, kept).offset() + first;
     T* to = out + kept * plan.axes.row_size + first;
     if constexpr (std::is_same_v<T, float>) {
-      double sums[kColumns] = {};
+      double sums[kManyColumns];
+      std::fill(sums, sums + count, 0.0);
       AddFloatColumns(plan, from, count, sums);
       for (int64_t j = 0; j < count; ++j) {
         to[j] = S::Store(sums[j], plan.divisor);
       }
       return;
     }
-    typename S::Sum sums[kColumns];
+    typename S::Sum sums[kManyColumns];
+    std::fill(sums, sums + count, typename S::Sum());
     StridedWalk row(plan.axes.reduced, 0);
     for (int64_t i = 0; i < rows; ++i, row.Next()) {
       for (int64_t j = 0; j < count; ++j) {

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/operators/math/half_conversions.h"
+
 namespace sluice {
 namespace {
 
@@ -54,6 +56,43 @@ TEST(Cast, DropsTheUpperBitsOfIntegers) {
             std::vector<uint8_t>({0, 255, 1}));
   EXPECT_EQ(CastTo<int32_t>(std::vector<int64_t>({int64_t{1} << 32, -7})),
             std::vector<int32_t>({0, -7}));
+}
+
+// Compared with the conversion of one number by Eigen.
+TEST(Cast, WidensEveryFloat16) {
+  std::vector<float16> halves(1 << 16);
+  for (size_t i = 0; i < halves.size(); ++i) {
+    halves[i] = {static_cast<uint16_t>(i)};
+  }
+  const std::vector<float> found = CastTo<float>(halves);
+  for (size_t i = 0; i < halves.size(); ++i) {
+    const float expected = Widen(halves[i]);
+    ASSERT_TRUE(found[i] == expected ||
+                (std::isnan(found[i]) && std::isnan(expected)))
+        << i;
+  }
+}
+
+TEST(Cast, RoundsToEveryFloat16) {
+  std::vector<float> x;
+  for (int bits = 0; bits < 0x7C00; ++bits) {
+    const float half = Widen(float16{static_cast<uint16_t>(bits)});
+    const float next = Widen(float16{static_cast<uint16_t>(bits + 1)});
+    const float middle = std::isinf(next) ? 65520.0F : (half + next) / 2;
+    for (const float value : {half, std::nextafter(middle, 0.0F), middle,
+                              std::nextafter(middle, kInfinity)}) {
+      x.insert(x.end(), {value, -value});
+    }
+  }
+  x.insert(x.end(), {kInfinity, -kInfinity, kNaN, 3e38F, 1e-45F});
+  const std::vector<float16> found = CastTo<float16>(x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float expected = Widen(Narrow<float16>(x[i]));
+    const float value = Widen(found[i]);
+    ASSERT_TRUE(value == expected || (std::isnan(value) && std::isnan(x[i])))
+        << x[i];
+    ASSERT_EQ(std::signbit(value), std::signbit(expected)) << x[i];
+  }
 }
 
 TEST(Cast, ToBoolAsksWhetherItIsNot0) {

@@ -123,6 +123,9 @@ TYPED_TEST(GemmTest, ScalesAndAddsToC) {
       Problem<TypeParam>(
           {34, 21, 700, form % 2 == 1, form / 2 == 1, 1.5, beta, 1})
           .Check();
+      Problem<TypeParam>(
+          {3, 600, 9, form % 2 == 1, form / 2 == 1, 0.75, beta, 3})
+          .Check();
     }
   }
 }
@@ -134,6 +137,7 @@ TYPED_TEST(GemmTest, LargeAndThinMatrices) {
     Problem<TypeParam>({301, 203, 517, ta, tb}).Check();
     for (const int64_t m : {1, 2, 3, 4}) {
       Problem<TypeParam>({m, 500, 1300, ta, tb}).Check();
+      Problem<TypeParam>({m, 2203, 261, ta, tb}).Check();
     }
     Problem<TypeParam>({500, 1, 1300, ta, tb}).Check();
     Problem<TypeParam>({20, 25, 9001, ta, tb}).Check();
@@ -151,11 +155,13 @@ TYPED_TEST(GemmTest, HasTheSameBitsOnAnyNumberOfThreads) {
   for (int form = 0; form < 4; ++form) {
     for (const int64_t m : {1, 3, 37, 300}) {
       for (const int64_t k : {31, 1000}) {
-        const Problem<TypeParam> problem(
-            {m, 211, k, form % 2 == 1, form / 2 == 1, 1, 1});
-        const std::vector<TypeParam> one = problem.Run(1);
-        EXPECT_EQ(problem.Run(2), one);
-        EXPECT_EQ(problem.Run(7), one);
+        for (const int64_t n : {211, 2203}) {
+          const Problem<TypeParam> problem(
+              {m, n, k, form % 2 == 1, form / 2 == 1, 1, 1});
+          const std::vector<TypeParam> one = problem.Run(1);
+          EXPECT_EQ(problem.Run(2), one);
+          EXPECT_EQ(problem.Run(7), one);
+        }
       }
     }
   }
