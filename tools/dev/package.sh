@@ -46,7 +46,7 @@ package_wheel() {
       "it of every machine: make it on Debian 12, which has 2.36" >&2
     exit 1
   fi
-  need "${build_packages[@]}" "${python_packages[@]}"
+  need "${build_packages[@]}" "${python_packages[@]}" advancecomp
   mapfile -t requirements < <(/usr/bin/python3 -c 'import tomllib
 with open("pyproject.toml", "rb") as file:
     print(*tomllib.load(file)["build-system"]["requires"], sep="\n")')
@@ -77,6 +77,8 @@ with open("pyproject.toml", "rb") as file:
   package_step "naming the wheel $package_platform" \
     env PATH="$bin:$PATH" auditwheel repair --plat $package_platform \
     --only-plat --exclude libgomp.so.1 -w $folder $folder/made/sluice-*.whl
+  package_step "packing the wheel smaller" \
+    advzip --recompress --shrink-extra --quiet $folder/sluice-*"$package_platform".whl
   rm -rf $folder/source $folder/made
 }
 

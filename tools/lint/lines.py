@@ -14,19 +14,19 @@ import words
 BUDGET = {
     "platform": 13_470,
     "memory": 1_026,
-    "framework": 29_207,  # raised for kinds of values, where benchmarks fell
+    "framework": 29_219,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 63_288,
+    "operators": 64_009,
     "onnx": 16_632,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
     "python": 34_542,
-    "benchmarks": 10_989,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_784,  # raised for circles of Python files, which python pays
+    "benchmarks": 11_362,  # raised for fluid/, saved models, elementary functions
+    "tools": 4_794,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_896,
-    "tests": 105_193,
+    "tests": 105_359,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
