@@ -91,14 +91,13 @@ void ForTerms(const ReduceAxes& axes,
 
 #include "sluice/operators/reduction/reduction_rows.inc"
 
-// Returns the function that reduces adjacent elements to one, or nullptr.
-template <typename Fold, typename T>
-constexpr T (*RowFunction())(const T*, int64_t) {
+// Whether a fold of T, a float, is that of a row.
+template <class Row, typename Fold, typename T>
+constexpr bool IsFloatFoldOf() {
   if constexpr (std::is_floating_point_v<T>) {
-    if (std::is_same_v<Fold, ReduceMaxRow::Fold<T>>) return &LargestOf<T>;
-    if (std::is_same_v<Fold, ReduceMinRow::Fold<T>>) return &SmallestOf<T>;
+    return std::is_same_v<Fold, typename Row::template Fold<T>>;
   }
-  return nullptr;
+  return false;
 }
 
 // Adds `count` adjacent elements. Elements i, i + 8, ... of a block are reduced
@@ -112,8 +111,11 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
     }
     return;
   }
-  constexpr auto kRow = RowFunction<Fold, T>();
-  if constexpr (kRow != nullptr) return fold->Add(kRow(x, count));
+  if constexpr (IsFloatFoldOf<ReduceMaxRow, Fold, T>()) {
+    return fold->Add(LargestOf(x, count));
+  } else if constexpr (IsFloatFoldOf<ReduceMinRow, Fold, T>()) {
+    return fold->Add(SmallestOf(x, count));
+  }
   while (count > 0) {
     const int64_t block = std::min(count, kBlock);
     Fold lanes[kLanes];
