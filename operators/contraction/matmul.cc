@@ -299,8 +299,9 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   }
   const double second = count * Real(plan.k) * Real(plan.n);
   const bool far = plan.ldb * bytes > 1024 && plan.m >= 36;
+  const int64_t stride = plan.ldb * bytes;
   const bool swept =
-      !plan.transpose_b && plan.m <= 4 && plan.ldb * bytes >= 2048;
+      !plan.transpose_b && stride >= 2048 && plan.m <= (stride < 4096 ? 4 : 16);
   if (swept) work.costs = "matmul_swept";  // whole rows of B are read
   if (plan.transpose_b || far) {
     // B is packed panel by panel, once for 480 rows. If B has less than one

@@ -5,7 +5,7 @@
 // op(B) are read in place or from a panel packed on the stack: if B is
 // transposed, at the right edge, and if many tiles use the panel. A is never
 // packed: its elements are broadcast from memory in either form. One or two
-// rows times a transposed B are computed as dot products instead. Up to four
+// rows times a transposed B are computed as dot products instead. Up to sixteen
 // rows times a wide B are summed in a buffer while rows of B are read from end
 // to end: the hardware prefetches no panel whose rows are far apart.
 //
@@ -159,14 +159,17 @@ HWY_NOINLINE void PackRows(
 // The rows whose blocks of A stay in the second-level cache for all panels.
 constexpr int64_t kTilesAtOnce = 480 / kTileRows;
 constexpr int64_t kDotColumns = 4;
+// The rows of products with wide panels.
+constexpr int64_t kMostWide = 16;
 
-// The rows of products that are swept, and the bytes of B's rows from which on.
-constexpr int64_t kSweptRows = 4, kSweptBytes = 2048;
-// The columns that are swept at once: their sums fill a panel.
-template <typename T>
-constexpr int64_t kSwept = kDepth* kWidth<T> / kSweptRows;
+// Whether a product is swept: `rows` are its rows, `stride` is that of B in
+// bytes. Sums of more rows than four pay where rows of B are on other pages.
+HWY_INLINE bool IsSwept(int64_t rows, int64_t stride) {
+  constexpr int64_t kFew = 4, kPage = 4096;
+  return rows <= (stride < kPage ? kFew : kMostWide) && stride >= kPage / 2;
+}
 
-// sums[r * kSwept + j] += op(A)[r, k] * B[k, j] for kSteps values of k, one
+// sums[r * columns + j] += op(A)[r, k] * B[k, j] for kSteps values of k, one
 // after the other. `columns` is a multiple of the lanes.
 template <bool kTransposed, int kR, int kSteps, typename T>
 HWY_INLINE void SweepRows(const T* HWY_RESTRICT a,
@@ -188,7 +191,7 @@ HWY_INLINE void SweepRows(const T* HWY_RESTRICT a,
     V<T> row[kR];
     HWY_UNROLL(4)
     for (int r = 0; r < kR; ++r) {
-      row[r] = hn::Load(d, sums + r * kSwept<T> + j);
+      row[r] = hn::Load(d, sums + r * columns + j);
     }
     HWY_UNROLL(4)
     for (int k = 0; k < kSteps; ++k) {
@@ -200,15 +203,46 @@ HWY_INLINE void SweepRows(const T* HWY_RESTRICT a,
     }
     HWY_UNROLL(4)
     for (int r = 0; r < kR; ++r) {
-      hn::Store(row[r], d, sums + r * kSwept<T> + j);
+      hn::Store(row[r], d, sums + r * columns + j);
     }
   }
 }
 
-// Computes kR rows of C by `columns`, a multiple of the lanes and at most
-// kSwept, with the bits of Tile. `sums` holds a panel.
-template <bool kTransposed, int kR, typename T>
-HWY_NOINLINE void Sweep(const GemmBlock<T>& block,
+// Adds to the sums of all rows, at most four at a time.
+template <bool kTransposed, int kSteps, typename T>
+HWY_INLINE void SweepAll(int64_t rows,
+                         const T* a,
+                         int64_t lda,
+                         const T* b,
+                         int64_t ldb,
+                         int64_t columns,
+                         T* sums) {
+  for (int64_t groups = (rows + 3) / 4; groups > 0; --groups) {
+    const int64_t height = (rows + groups - 1) / groups;
+    switch (height) {
+      case 1:
+        SweepRows<kTransposed, 1, kSteps>(a, lda, b, ldb, columns, sums);
+        break;
+      case 2:
+        SweepRows<kTransposed, 2, kSteps>(a, lda, b, ldb, columns, sums);
+        break;
+      case 3:
+        SweepRows<kTransposed, 3, kSteps>(a, lda, b, ldb, columns, sums);
+        break;
+      default:
+        SweepRows<kTransposed, 4, kSteps>(a, lda, b, ldb, columns, sums);
+    }
+    rows -= height;
+    a += kTransposed ? height : height * lda;
+    sums += height * columns;
+  }
+}
+
+// Computes `rows` rows of C by `columns`, a multiple of the lanes, with the
+// bits of Tile. `sums` has room for all of them.
+template <bool kTransposed, typename T>
+HWY_NOINLINE void Sweep(int64_t rows,
+                        const GemmBlock<T>& block,
                         const T* a,
                         const T* b,
                         int64_t ldb,
@@ -216,50 +250,26 @@ HWY_NOINLINE void Sweep(const GemmBlock<T>& block,
                         T* sums,
                         T* c) {
   const Tag<T> d;
-  for (int r = 0; r < kR; ++r) {
-    for (int64_t j = 0; j < columns; j += kLanes<T>) {
-      hn::Store(hn::Zero(d), d, sums + r * kSwept<T> + j);
-    }
+  for (int64_t i = 0; i < rows * columns; i += kLanes<T>) {
+    hn::Store(hn::Zero(d), d, sums + i);
   }
   constexpr int kSteps = 4;
+  const int64_t step = kTransposed ? block.lda : 1;
   int64_t k = 0;
   for (; k + kSteps <= block.depth; k += kSteps) {
-    SweepRows<kTransposed, kR, kSteps>(a + (kTransposed ? k * block.lda : k),
-                                       block.lda, b + k * ldb, ldb, columns,
-                                       sums);
+    SweepAll<kTransposed, kSteps>(rows, a + k * step, block.lda, b + k * ldb,
+                                  ldb, columns, sums);
   }
   for (; k < block.depth; ++k) {
-    SweepRows<kTransposed, kR, 1>(a + (kTransposed ? k * block.lda : k),
-                                  block.lda, b + k * ldb, ldb, columns, sums);
+    SweepAll<kTransposed, 1>(rows, a + k * step, block.lda, b + k * ldb, ldb,
+                             columns, sums);
   }
-  for (int64_t j = 0; j < columns; j += kLanes<T>) {
-    V<T> rows[kR][1];
-    for (int r = 0; r < kR; ++r) {
-      rows[r][0] = hn::Load(d, sums + r * kSwept<T> + j);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; j += kLanes<T>) {
+      V<T> sum[1][1] = {{hn::Load(d, sums + r * columns + j)}};
+      UpdateRows<1, 1>(sum, block.alpha, block.beta, kLanes<T>,
+                       c + r * block.ldc + j, block.ldc);
     }
-    UpdateRows<kR, 1>(rows, block.alpha, block.beta, kLanes<T>, c + j,
-                      block.ldc);
-  }
-}
-
-template <bool kTransposed, typename T>
-HWY_INLINE void LowSweep(int64_t rows,
-                         const GemmBlock<T>& block,
-                         const T* a,
-                         const T* b,
-                         int64_t ldb,
-                         int64_t columns,
-                         T* sums,
-                         T* c) {
-  switch (rows) {
-    case 1:
-      return Sweep<kTransposed, 1>(block, a, b, ldb, columns, sums, c);
-    case 2:
-      return Sweep<kTransposed, 2>(block, a, b, ldb, columns, sums, c);
-    case 3:
-      return Sweep<kTransposed, 3>(block, a, b, ldb, columns, sums, c);
-    default:
-      Sweep<kTransposed, 4>(block, a, b, ldb, columns, sums, c);
   }
 }
 
@@ -277,11 +287,11 @@ int64_t RunPanel(const GemmTiles<T>& t,
   const T* a = t.a + (kTransposed ? k * t.lda + i : i * t.lda + k);
   T* c = t.c + i * t.ldc + j;
   const auto bytes = static_cast<int64_t>(sizeof(T));
-  if (!t.transpose_b && rows <= kSweptRows && t.ldb * bytes >= kSweptBytes &&
-      columns > kWidth<T>) {
-    columns = HWY_MIN(columns / kWidth<T> * kWidth<T>, kSwept<T>);
-    LowSweep<kTransposed>(rows, block, a, t.b + k * t.ldb + j, t.ldb, columns,
-                          packed, c);
+  if (!t.transpose_b && IsSwept(t.m, t.ldb * bytes) && columns > kWidth<T>) {
+    const int64_t most = kDepth * kWidth<T> / rows;
+    columns = HWY_MIN(columns, most) / kWidth<T> * kWidth<T>;
+    Sweep<kTransposed>(rows, block, a, t.b + k * t.ldb + j, t.ldb, columns,
+                       packed, c);
     return columns;
   }
   // NOLINTNEXTLINE(readability-identifier-naming)
@@ -345,8 +355,9 @@ void RunRows(const GemmTiles<T>& t, int64_t begin, int64_t end, int64_t first) {
       const int64_t to =
           HWY_MIN(HWY_MIN(first + kTilesAtOnce, t.row_tiles), end - top);
       const int64_t j = panel * kWidth<T>;
-      // With one row of tiles, adjacent panels may form a wide one.
-      const int64_t last = t.row_tiles == 1 ? panel_end : panel + 1;
+      // Adjacent panels may form a wide one, if all of their tiles are here.
+      const bool whole = t.m <= kMostWide && from == 0 && to == t.row_tiles;
+      const int64_t last = whole ? end / t.row_tiles : panel + 1;
       const int64_t columns = HWY_MIN(last * kWidth<T>, t.n) - j;
       done = kWidth<T>;
       if (from < to) {

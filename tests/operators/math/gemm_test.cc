@@ -135,7 +135,7 @@ TYPED_TEST(GemmTest, LargeAndThinMatrices) {
     const bool ta = form % 2 == 1, tb = form / 2 == 1;
     Problem<TypeParam>({64, 500, 800, ta, tb}).Check();
     Problem<TypeParam>({301, 203, 517, ta, tb}).Check();
-    for (const int64_t m : {1, 2, 3, 4}) {
+    for (const int64_t m : {1, 2, 3, 4, 7, 16, 17}) {
       Problem<TypeParam>({m, 500, 1300, ta, tb}).Check();
       Problem<TypeParam>({m, 2203, 261, ta, tb}).Check();
     }
@@ -153,7 +153,7 @@ TYPED_TEST(GemmTest, EmptySizes) {
 
 TYPED_TEST(GemmTest, HasTheSameBitsOnAnyNumberOfThreads) {
   for (int form = 0; form < 4; ++form) {
-    for (const int64_t m : {1, 3, 37, 300}) {
+    for (const int64_t m : {1, 3, 9, 37, 300}) {
       for (const int64_t k : {31, 1000}) {
         for (const int64_t n : {211, 2203}) {
           const Problem<TypeParam> problem(
