@@ -52,7 +52,19 @@ template <typename T>
 HWY_INLINE T Maximum(const T* x, int64_t size) {
   const Tag<T> d;
   V<T> maxima = hn::Set(d, kLowest<T>);
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
+  int64_t i = 0;
+  if (size >= 4 * kLanes<T>) {  // each maximum waits for the one before
+    V<T> more[3] = {maxima, maxima, maxima};
+    for (; i + 4 * kLanes<T> <= size; i += 4 * kLanes<T>) {
+      maxima = hn::Max(maxima, hn::LoadU(d, x + i));
+      HWY_UNROLL(3)
+      for (int k = 0; k < 3; ++k) {
+        more[k] = hn::Max(more[k], hn::LoadU(d, x + i + (k + 1) * kLanes<T>));
+      }
+    }
+    maxima = hn::Max(hn::Max(maxima, more[0]), hn::Max(more[1], more[2]));
+  }
+  for (; i < size; i += kLanes<T>) {
     maxima = hn::Max(maxima, LoadPart(x + i, size - i, kLowest<T>));
   }
   return hn::GetLane(hn::MaxOfLanes(d, maxima));
@@ -63,10 +75,25 @@ template <typename T>
 HWY_INLINE void SoftmaxRow(
     const T* x, int64_t size, T* out, T* maximum, T* exponentials) {
   const Tag<T> d;
+  if (size <= kLanes<T>) {  // `out` is not written and read again
+    const V<T> row = LoadPart(x, size, kLowest<T>);
+    *maximum = hn::GetLane(hn::MaxOfLanes(d, row));
+    const V<T> e = SimdExp(d, hn::Sub(row, hn::Set(d, *maximum)));
+    *exponentials = Sum<T>(e);
+    return StorePart(hn::Div(e, hn::Set(d, *exponentials)), out, size);
+  }
   *maximum = Maximum(x, size);
   const V<T> max = hn::Set(d, *maximum);
   V<T> sums = hn::Zero(d);
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
+  int64_t i = 0;
+  for (; i + 2 * kLanes<T> <= size; i += 2 * kLanes<T>) {
+    const V<T> e0 = SimdExp(d, hn::Sub(hn::LoadU(d, x + i), max));
+    const V<T> e1 = SimdExp(d, hn::Sub(hn::LoadU(d, x + i + kLanes<T>), max));
+    sums = hn::Add(hn::Add(sums, e0), e1);
+    hn::StoreU(e0, d, out + i);
+    hn::StoreU(e1, d, out + i + kLanes<T>);
+  }
+  for (; i < size; i += kLanes<T>) {
     const V<T> e =
         SimdExp(d, hn::Sub(LoadPart(x + i, size - i, kLowest<T>), max));
     // Lanes after the row are 0, or NaN if the whole row is.
@@ -75,10 +102,12 @@ HWY_INLINE void SoftmaxRow(
   }
   *exponentials = Sum<T>(sums);
   const V<T> sum = hn::Set(d, *exponentials);
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
-    const int64_t left = size - i;
-    StorePart(hn::Div(LoadPart(out + i, left, T{0}), sum), out + i, left);
+  for (i = 0; i + kLanes<T> <= size; i += kLanes<T>) {
+    hn::StoreU(hn::Div(hn::LoadU(d, out + i), sum), d, out + i);
   }
+  if (i == size) return;
+  const int64_t left = size - i;
+  StorePart(hn::Div(LoadPart(out + i, left, T{0}), sum), out + i, left);
 }
 
 // Computes the softmax of `count` adjacent columns, at most a vector.
