@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -115,7 +116,7 @@ bool Beats(T value, decltype(Merit<kLargest>(T{})) best) {
 template <bool kLast, typename T>
 int64_t Find(const T* row, int64_t size, T best) {
   const auto found = [&](int64_t i) {
-    return row[i] == best || (best != best && row[i] != row[i]);
+    return row[i] == best || (std::isnan(best) && std::isnan(row[i]));
   };
   for (int64_t i = 0; i < size;) {
     const int64_t count = std::min(kBlock, size - i);

@@ -25,7 +25,7 @@ HWY_INLINE T Extreme(const T* x, int64_t count) {
   T best = *x;
   const auto take = [&best](T value) HWY_ATTR {
     const bool better = kLargest ? value > best : value < best;
-    if (better || value != value) best = value;
+    if (better || __builtin_isnan(value)) best = value;
   };
   if (count < kLanes) {
     for (int64_t i = 1; i < count; ++i) {
