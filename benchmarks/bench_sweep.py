@@ -8,8 +8,7 @@ regular expression PATTERN. Those that take
 over 1.25 of the best peer's time are measured again, longer. Outputs must be
 within 1e-3 of onnxruntime's, relative to their largest number. At the end come
 the cases that lose most time, and those whose estimate is more than a factor of
-2 off; `worst_kernels.py FILE` makes a page of the JSON file. Cases with random
-or sparse outputs are compared in shape only.
+2 off; `worst_kernels.py FILE` makes a page of the JSON file.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ WORST = 30  # rows that are printed
 FACTOR, LONG_MS = 2, 0.05  # of an estimate; what is shorter is mostly the call
 TOLERANCE = 1e-3
 PEERS = "onnxruntime", "openvino"
-SMOKE = 40  # each so many-th case of a smoke run
+SMOKE = 40  # the stride between the cases of a smoke run
 
 
 class Peer:

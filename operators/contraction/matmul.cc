@@ -302,7 +302,7 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   const int64_t stride = plan.ldb * bytes;
   const bool swept =
       !plan.transpose_b && stride >= 2048 && plan.m <= (stride < 4096 ? 4 : 16);
-  if (swept) work.costs = "matmul_swept";  // whole rows of B are read
+  if (swept) work.costs = "matmul_swept";  // IsSwept of gemm.cc
   if (plan.transpose_b || far) {
     // B is packed panel by panel, once for 480 rows. If B has less than one
     // panel, packing is not vectorized.

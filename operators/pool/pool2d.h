@@ -53,8 +53,9 @@ struct Pool2dGeometry {
 
 // out = the maximum (NaN is larger than every number) or the average of each
 // window, through ParallelFor. T is any float dtype. Averages of 16-bit dtypes
-// are summed in float, those of more than 64 pixels in double; no sum overflows
-// unless the average does. With `relu` the bits equal those of a separate relu.
+// are summed in float, those of more than 64 pixels in double, and so are those
+// of whole planes in float32 and float64; no sum overflows unless the average
+// does. With `relu` the bits equal those of a separate relu.
 template <typename T>
 SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
 
