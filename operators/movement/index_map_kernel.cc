@@ -398,8 +398,9 @@ struct ShortRows {
   bool Set(const AxisMaps& maps, size_t element_size) {
     const auto bytes = static_cast<int64_t>(element_size);
     const int last = maps.rank - 1;
+    // Divided, as sizes that no memory can hold are multiplied past int64_t.
     if (last < 0 || maps.rank == DDim::kMaxRank ||
-        maps.axes[last].out * maps.block * bytes > kBytes) {
+        maps.axes[last].out > kBytes / bytes / maps.block) {
       return false;
     }
     DDim sizes;
@@ -407,13 +408,13 @@ struct ShortRows {
     int64_t first = 0;
     for (int i = 0; i < maps.rank; ++i) {
       const AxisMap& axis = maps.axes[i];
-      const int64_t end = axis.first + (axis.out - 1) * axis.step;
-      if (axis.step < 1 || axis.first < 0 || end >= axis.size ||
+      if (axis.step < 1 || axis.first < 0 || axis.first >= axis.size ||
+          axis.out - 1 > (axis.size - 1 - axis.first) / axis.step ||
           axis.beyond == AxisMap::Beyond::kWrap) {
         return false;
       }
       sizes.InsertDim(i, axis.out);
-      from[i] = axis.step * maps.x_steps[i];
+      from[i] = axis.out == 1 ? 0 : axis.step * maps.x_steps[i];
       first += axis.first * maps.x_steps[i];
     }
     sizes.InsertDim(maps.rank, maps.block);
