@@ -104,11 +104,11 @@ void Scan(Node& node) {
   const Ints input_directions = attributes.Ints("scan_input_directions");
   const Ints output_axes = attributes.Ints("scan_output_axes");
   const Ints output_directions = attributes.Ints("scan_output_directions");
-  const int64_t carried = node.input_count() - sequences;
-  SLUICE_ENFORCE(sequences >= 1 && carried >= 0, ErrorCode::kInvalidArgument,
-                 "onnx.scan_inputs",
+  SLUICE_ENFORCE(sequences >= 1 && sequences <= node.input_count(),
+                 ErrorCode::kInvalidArgument, "onnx.scan_inputs",
                  "num_scan_inputs is {}; the node has {} inputs", sequences,
                  node.input_count());
+  const int64_t carried = node.input_count() - sequences;
   CheckOutputCount("body", body.output().size(),
                    static_cast<size_t>(node.output_count()));
   CheckOutputCount(

@@ -46,6 +46,12 @@ TEST(Slice, GoesForwardAndBackAndIsCutAtTheEnds) {
   EXPECT_EQ(Slice(1, 4, -1), IndexMapNumbers());
 }
 
+// Its kernel is prepared before memory refuses it: nothing may overflow there.
+TEST(Expand, RefusesWhatNoMemoryHolds) {
+  EXPECT_THROW(Apply("expand", Row({1}), {{"shape", Ints{kIndexMapMax}}}),
+               Error);
+}
+
 TEST(Pad, LooksAtNoValueThatItsModeDoesNotUse) {
   const Tensor x = Tensor::FromVector<uint8_t>({1}, {1});
   RunOp("pad", {{"X", x}},
