@@ -159,6 +159,76 @@ class ConvertedOperand {
   alignas(uint64_t) char values_[kBlockBytes];
 };
 
+constexpr int64_t kShortRow = 16;  // elements
+
+// Blocks of rows of an operand, which are copied unless they are contiguous.
+// Those of one that all rows share are copied once.
+class RowsOfOperand {
+ public:
+  RowsOfOperand(const BroadcastPlan& plan,
+                const std::array<int64_t, DDim::kMaxRank>& steps,
+                const void* from,
+                int64_t element_size)
+      : size_(element_size),
+        row_(plan.row_size()),
+        step_(steps[plan.rank - 1]),
+        from_(static_cast<const char*>(from)) {
+    int64_t contiguous = 1;
+    for (int axis = plan.rank - 1; axis >= 0; --axis) {
+      is_whole_ = is_whole_ && steps[axis] == contiguous;
+      is_shared_ = is_shared_ && (axis == plan.rank - 1 || steps[axis] == 0);
+      contiguous *= plan.sizes[axis];
+    }
+  }
+
+  // Begins a block at row `i` of the output.
+  void Begin(int64_t i) {
+    if (is_whole_) data_ = from_ + i * row_ * size_;
+    if (!is_shared_) filled_ = 0;
+    row_in_block_ = 0;
+  }
+  void Add(int64_t at) {
+    if (is_whole_ || row_in_block_++ < filled_) return;
+    const char* const from = from_ + at * size_;
+    switch (size_) {
+      case 1:
+        Copy<uint8_t>(from);
+        break;
+      case 2:
+        Copy<uint16_t>(from);
+        break;
+      case 4:
+        Copy<uint32_t>(from);
+        break;
+      default:
+        Copy<uint64_t>(from);
+    }
+    ++filled_;
+  }
+  const char* data() const { return data_; }
+
+ private:
+  template <typename Unit>
+  void Copy(const char* from) {
+    const auto* elements = reinterpret_cast<const Unit*>(from);
+    auto* to = reinterpret_cast<Unit*>(values_) + filled_ * row_;
+    for (int64_t j = 0; j < row_; ++j) {
+      to[j] = elements[j * step_];
+    }
+  }
+
+  int64_t size_;
+  int64_t row_;
+  int64_t step_;
+  const char* from_;
+  bool is_whole_ = true;
+  bool is_shared_ = true;
+  int64_t filled_ = 0;        // rows in values_
+  int64_t row_in_block_ = 0;  // rows of this block so far
+  alignas(64) char values_[kBlockBytes];
+  const char* data_ = values_;
+};
+
 }  // namespace
 
 DType ComputedDType(DType dtype) {
@@ -199,11 +269,40 @@ void BinaryFunction::Broadcast(const BroadcastPlan& plan,
                                const void* x,
                                const void* y,
                                void* out) const {
+  if (plan.rank > 1 && plan.row_size() <= kShortRow && !IsConverted(dtype_)) {
+    return BroadcastShortRows(plan, x, y, out);
+  }
   const auto loop = LoopOf(loops_, SidesOf(plan));
   ForEachPiece(plan, [&](const Piece& piece) {
     Run(loop, At(x, piece.x, size_), At(y, piece.y, size_), piece.count,
         At(out, piece.out, out_size_));
   });
+}
+
+// Computes blocks of many rows at a time, of copies of the operands that are
+// broadcast.
+void BinaryFunction::BroadcastShortRows(const BroadcastPlan& plan,
+                                        const void* x,
+                                        const void* y,
+                                        void* out) const {
+  const int64_t row = plan.row_size(), most = kBlock / row;
+  ParallelFor(plan.row_count(), std::max<int64_t>(1, kGrain / row),
+              [&](int64_t begin, int64_t end) {
+                RowsOfOperand left(plan, plan.x_steps, x, size_);
+                RowsOfOperand right(plan, plan.y_steps, y, size_);
+                for (int64_t i = begin; i < end; i += most) {
+                  const int64_t rows = std::min(most, end - i);
+                  left.Begin(i);
+                  right.Begin(i);
+                  ForEachRow(plan, i, i + rows,
+                             [&](int64_t x_at, int64_t y_at, int64_t /*out*/) {
+                               left.Add(x_at);
+                               right.Add(y_at);
+                             });
+                  loops_.both(left.data(), right.data(), rows * row,
+                              At(out, i * row, out_size_));
+                }
+              });
 }
 
 void BinaryFunction::Run(decltype(BinaryLoops::both) loop,

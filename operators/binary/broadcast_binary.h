@@ -31,6 +31,10 @@ class SLUICE_API BinaryFunction {
                  void* out) const;
 
  private:
+  void BroadcastShortRows(const BroadcastPlan& plan,
+                          const void* x,
+                          const void* y,
+                          void* out) const;
   // Runs a loop of the row, with conversions for float16 and bfloat16.
   void Run(decltype(BinaryLoops::both) loop,
            const void* x,

@@ -230,6 +230,34 @@ bool ScatterReplaces(const KernelQuery& query) {
          !query.Attr<bool>("include_self");
 }
 
+namespace {
+
+// Sets the places of `count` slices with one index each; the place of the first
+// is `base` if its index is 0, those of the others `step` more each. Returns
+// whether all indices are inside.
+template <typename Index>
+bool FindPlacesOfRow(const IndexPlan& plan,
+                     const Index* index,
+                     int64_t count,
+                     int64_t base,
+                     int64_t step,
+                     int64_t* places) {
+  // Without signs, as those of indices that are outside may overflow.
+  const auto dim = static_cast<uint64_t>(plan.dims[0]);
+  const auto dim_step = static_cast<uint64_t>(plan.dim_steps[0]);
+  auto at = static_cast<uint64_t>(base);
+  bool outside = false;
+  for (int64_t i = 0; i < count; ++i, at += static_cast<uint64_t>(step)) {
+    const auto given = static_cast<int64_t>(index[i]);
+    const uint64_t value = static_cast<uint64_t>(given) + (given < 0 ? dim : 0);
+    outside |= value >= dim;
+    places[i] = static_cast<int64_t>(at + value * dim_step);
+  }
+  return !outside;
+}
+
+}  // namespace
+
 template <typename Index>
 int64_t FindPlaces(const IndexPlan& plan, const Index* index, int64_t* places) {
   constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
@@ -239,22 +267,28 @@ int64_t FindPlaces(const IndexPlan& plan, const Index* index, int64_t* places) {
     const int last = plan.rank - 1;
     const int64_t size = last < 0 ? 1 : plan.sizes[last];
     const int64_t step = last < 0 ? 0 : plan.steps[last];
-    int64_t base = 0, left = 0;  // plan.First(i), and the rest of its row
-    for (int64_t i = begin; i < end && outside == kNone; ++i, --left) {
-      base = left == 0 ? plan.First(i) : base + step;
-      if (left == 0) left = size - i % size;
-      int64_t at = base;
-      for (int k = 0; k < plan.named; ++k) {
-        const int64_t position = i * plan.named + k;
-        const int64_t value =
-            IndexPlan::FromStart(index[position], plan.dims[k]);
-        if (value < 0 || value >= plan.dims[k]) {
-          outside = position;
-          break;
-        }
-        at += value * plan.dim_steps[k];
+    for (int64_t row = begin; row < end && outside == kNone;) {
+      const int64_t row_end = std::min(row + size - row % size, end);
+      int64_t base = plan.First(row);
+      if (plan.named == 1 && FindPlacesOfRow(plan, index + row, row_end - row,
+                                             base, step, places + row)) {
+        row = row_end;
+        continue;
       }
-      places[i] = at;
+      for (; row < row_end && outside == kNone; ++row, base += step) {
+        int64_t at = base;
+        for (int k = 0; k < plan.named; ++k) {
+          const int64_t position = row * plan.named + k;
+          const int64_t value =
+              IndexPlan::FromStart(index[position], plan.dims[k]);
+          if (value < 0 || value >= plan.dims[k]) {
+            outside = position;
+            break;
+          }
+          at += value * plan.dim_steps[k];
+        }
+        places[row] = at;
+      }
     }
     int64_t seen = first;
     while (outside < seen && !first.compare_exchange_weak(seen, outside)) {

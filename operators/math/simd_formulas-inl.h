@@ -136,6 +136,7 @@ SLUICE_LANES_FLOAT(Expm1, expm1)
 SLUICE_LANES_FLOAT(Log1p, log1p)
 SLUICE_LANES_FLOAT(Erf, erf)
 SLUICE_LANES_FLOAT(Erfc, erfc)
+SLUICE_LANES_FLOAT(Atan, atan)
 #undef SLUICE_LANES_FLOAT
 
 // By a vector formula for floats up to kMostAngle, else by the C library.
@@ -167,7 +168,6 @@ SLUICE_LANES_ANGLE(Cos, cos, 1)
 SLUICE_LANES_LIBRARY(Tan, tan)
 SLUICE_LANES_LIBRARY(Asin, asin)
 SLUICE_LANES_LIBRARY(Acos, acos)
-SLUICE_LANES_LIBRARY(Atan, atan)
 SLUICE_LANES_LIBRARY(Sinh, sinh)
 SLUICE_LANES_LIBRARY(Cosh, cosh)
 SLUICE_LANES_LIBRARY(Asinh, asinh)
@@ -188,10 +188,30 @@ SLUICE_LANES_LIBRARY(Atanh, atanh)
     }                                                        \
     return hn::Load(D(), left);                              \
   }
-SLUICE_LANES_LIBRARY_OF_TWO(Pow, pow)
+SLUICE_LANES_LIBRARY_OF_TWO(PowOfLibrary, pow)
 SLUICE_LANES_LIBRARY_OF_TWO(Fmod, fmod)
 SLUICE_LANES_LIBRARY_OF_TWO(Atan2, atan2)
 #undef SLUICE_LANES_LIBRARY_OF_TWO
+
+// X to the power of y. The usual exponents need no call of the library; a
+// lane's bits do not depend on the others.
+template <class D>
+HWY_INLINE Lanes<D> Pow(Lanes<D> x, Lanes<D> y) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using V = Lanes<D>;
+  const LanesMask<D> root = y == V(0.5), square = y == V(2);
+  const LanesMask<D> inverse = y == V(-1), same = y == V(1);
+  const auto usual =
+      hn::Or(hn::Or(root.m, square.m), hn::Or(inverse.m, same.m));
+  if (hn::AllFalse(D(), usual)) return PowOfLibrary(x, y);
+  // IEEE 754 has 0 for -0 and infinity for -infinity to the power of 1/2.
+  const V infinity = hn::Inf(D());
+  const V half = Select(x == -infinity, infinity, Sqrt(x + V(0)));
+  const V power =
+      Select(root, half, Select(square, x * x, Select(inverse, V(1) / x, x)));
+  if (HWY_LIKELY(hn::AllTrue(D(), usual))) return power;
+  return Select(LanesMask<D>{usual}, power, PowOfLibrary(x, y));
+}
 
 #include "sluice/operators/math/float_formulas.inc"
 #include "sluice/operators/math/integer_formulas.inc"

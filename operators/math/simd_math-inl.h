@@ -141,6 +141,23 @@ HWY_INLINE V SimdExp(D d, V x) {
   }
 }
 
+// SimdExp with the same bits for x of at most 0, in less time unless a result
+// is no normal number.
+template <class D, class V>
+HWY_INLINE V SimdExpOfNegative(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    const V above = AtLeast(d, x, hn::Set(d, -104.0F));
+    const ByLn2<V> by = DivideByLn2(d, above);
+    const V power = hn::Add(hn::Set(d, 1.0F), Expm1NearZero(d, by.rest));
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Ge(above, hn::Set(d, -87.0F))))) {
+      return ScaledPower(d, power, by);
+    }
+    return TimesPowerOfTwo(d, power, by);
+  } else {
+    return SimdExp(d, x);
+  }
+}
+
 // Returns e^x - 1 within 2 ulps, for float32.
 template <class D, class V>
 HWY_INLINE V SimdExpm1(D d, V x) {
@@ -160,13 +177,7 @@ HWY_INLINE V SimdExpm1(D d, V x) {
 template <class D, class V>
 HWY_INLINE V SimdSigmoid(D d, V x) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
-  V small;
-  if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    const V size = AtMost(d, hn::Abs(x), hn::Set(d, 104.0F));
-    small = ExpInRange(d, hn::Neg(size));
-  } else {
-    small = SimdExp(d, hn::Neg(hn::Abs(x)));
-  }
+  const V small = SimdExpOfNegative(d, hn::Neg(hn::Abs(x)));
   const V numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), small, one);
   return hn::Div(numerator, hn::Add(one, small));
 }
@@ -301,6 +312,12 @@ HWY_INLINE V SimdErfc(D d, V x) {
   const V tail = hn::Mul(bell, hn::Div(over, under));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 2.0F), tail),
                         tail);
+}
+
+// Returns the arc tangent within 3 ulps, for float32.
+template <class D, class V>
+HWY_INLINE V SimdAtan(D d, V x) {
+  return hn::Atan(d, x);
 }
 
 // Returns the sine, or with kQuarters = 1 the cosine, of float64 x up to

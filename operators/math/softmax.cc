@@ -70,6 +70,28 @@ HWY_INLINE T Maximum(const T* x, int64_t size) {
   return hn::GetLane(hn::MaxOfLanes(d, maxima));
 }
 
+// Quotients by one number from 1 on. With fused multiply-adds, the product with
+// the reciprocal is corrected by the remainder, which is cheaper than to
+// divide.
+template <typename T>
+class Quotient {
+ public:
+  explicit HWY_INLINE Quotient(T by)
+      : by_(hn::Set(Tag<T>(), by)), inverse_(hn::Set(Tag<T>(), 1 / by)) {}
+  HWY_INLINE V<T> Of(V<T> x) const {
+#if HWY_TARGET <= HWY_AVX2
+    const V<T> quotient = hn::Mul(x, inverse_);
+    return hn::MulAdd(hn::NegMulAdd(quotient, by_, x), inverse_, quotient);
+#else
+    return hn::Div(x, by_);
+#endif
+  }
+
+ private:
+  V<T> by_;
+  V<T> inverse_;
+};
+
 // Computes the softmax of one row, its maximum and the sum of the exponentials.
 template <typename T>
 HWY_INLINE void SoftmaxRow(
@@ -78,7 +100,7 @@ HWY_INLINE void SoftmaxRow(
   if (size <= kLanes<T>) {  // `out` is not written and read again
     const V<T> row = LoadPart(x, size, kLowest<T>);
     *maximum = hn::GetLane(hn::MaxOfLanes(d, row));
-    const V<T> e = SimdExp(d, hn::Sub(row, hn::Set(d, *maximum)));
+    const V<T> e = SimdExpOfNegative(d, hn::Sub(row, hn::Set(d, *maximum)));
     *exponentials = Sum<T>(e);
     return StorePart(hn::Div(e, hn::Set(d, *exponentials)), out, size);
   }
@@ -87,27 +109,28 @@ HWY_INLINE void SoftmaxRow(
   V<T> sums = hn::Zero(d);
   int64_t i = 0;
   for (; i + 2 * kLanes<T> <= size; i += 2 * kLanes<T>) {
-    const V<T> e0 = SimdExp(d, hn::Sub(hn::LoadU(d, x + i), max));
-    const V<T> e1 = SimdExp(d, hn::Sub(hn::LoadU(d, x + i + kLanes<T>), max));
+    const V<T> e0 = SimdExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i), max));
+    const V<T> e1 =
+        SimdExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i + kLanes<T>), max));
     sums = hn::Add(hn::Add(sums, e0), e1);
     hn::StoreU(e0, d, out + i);
     hn::StoreU(e1, d, out + i + kLanes<T>);
   }
   for (; i < size; i += kLanes<T>) {
-    const V<T> e =
-        SimdExp(d, hn::Sub(LoadPart(x + i, size - i, kLowest<T>), max));
+    const V<T> e = SimdExpOfNegative(
+        d, hn::Sub(LoadPart(x + i, size - i, kLowest<T>), max));
     // Lanes after the row are 0, or NaN if the whole row is.
     sums = hn::Add(sums, e);
     StorePart(e, out + i, size - i);
   }
   *exponentials = Sum<T>(sums);
-  const V<T> sum = hn::Set(d, *exponentials);
+  const Quotient<T> over(*exponentials);
   for (i = 0; i + kLanes<T> <= size; i += kLanes<T>) {
-    hn::StoreU(hn::Div(hn::LoadU(d, out + i), sum), d, out + i);
+    hn::StoreU(over.Of(hn::LoadU(d, out + i)), d, out + i);
   }
   if (i == size) return;
   const int64_t left = size - i;
-  StorePart(hn::Div(LoadPart(out + i, left, T{0}), sum), out + i, left);
+  StorePart(over.Of(LoadPart(out + i, left, T{0})), out + i, left);
 }
 
 // Computes the softmax of `count` adjacent columns, at most a vector.
@@ -124,8 +147,8 @@ HWY_INLINE void SoftmaxColumns(
     const int64_t end = HWY_MIN(size, begin + kRowsOfPart);
     V<T> part = hn::Zero(d);
     for (int64_t i = begin; i < end; ++i) {
-      const V<T> e =
-          SimdExp(d, hn::Sub(LoadPart(x + i * inner, count, T{0}), max));
+      const V<T> e = SimdExpOfNegative(
+          d, hn::Sub(LoadPart(x + i * inner, count, T{0}), max));
       part = hn::Add(part, e);
       StorePart(e, out + i * inner, count);
     }
@@ -144,18 +167,28 @@ HWY_INLINE void LogSoftmaxRow(const T* x, int64_t size, T* out) {
   const Tag<T> d;
   const V<T> max = hn::Set(d, Maximum(x, size));
   V<T> sums = hn::Zero(d), rests = sums;
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
-    const V<T> part = LoadPart(x + i, size - i, kLowest<T>);
-    const V<T> e = SimdExp(d, hn::Sub(part, max));
+  const auto add = [&](V<T> part) HWY_ATTR {
+    const V<T> e = SimdExpOfNegative(d, hn::Sub(part, max));
     sums = hn::Add(sums, e);
     rests = hn::Add(rests, hn::IfThenZeroElse(hn::Eq(part, max), e));
+  };
+  int64_t i = 0;
+  for (; i + 2 * kLanes<T> <= size; i += 2 * kLanes<T>) {
+    add(hn::LoadU(d, x + i));
+    add(hn::LoadU(d, x + i + kLanes<T>));
+  }
+  for (; i < size; i += kLanes<T>) {
+    add(LoadPart(x + i, size - i, kLowest<T>));
   }
   const V<T> log_sum = hn::Set(d, LogOfSum(Sum<T>(sums), Sum<T>(rests)));
-  for (int64_t i = 0; i < size; i += kLanes<T>) {
-    const int64_t left = size - i;
-    const V<T> part = LoadPart(x + i, left, T{0});
-    StorePart(hn::Sub(hn::Sub(part, max), log_sum), out + i, left);
+  for (i = 0; i + kLanes<T> <= size; i += kLanes<T>) {
+    const V<T> part = hn::LoadU(d, x + i);
+    hn::StoreU(hn::Sub(hn::Sub(part, max), log_sum), d, out + i);
   }
+  if (i == size) return;
+  const int64_t left = size - i;
+  const V<T> part = LoadPart(x + i, left, T{0});
+  StorePart(hn::Sub(hn::Sub(part, max), log_sum), out + i, left);
 }
 
 // Computes the logarithm of the softmax of `count` adjacent columns.
@@ -173,7 +206,7 @@ HWY_INLINE void LogSoftmaxColumns(
     V<T> part = hn::Zero(d), part_rest = part;
     for (int64_t i = begin; i < end; ++i) {
       const V<T> row = LoadPart(x + i * inner, count, T{0});
-      const V<T> e = SimdExp(d, hn::Sub(row, max));
+      const V<T> e = SimdExpOfNegative(d, hn::Sub(row, max));
       part = hn::Add(part, e);
       part_rest = hn::Add(part_rest, hn::IfThenZeroElse(hn::Eq(row, max), e));
     }
@@ -335,6 +368,46 @@ HWY_INLINE void RunPart(SoftmaxStep step,
   }
 }
 
+// Copies `columns` columns of `rows` rows to the rows of `to`.
+template <typename T>
+HWY_INLINE void Transposed(const T* from,
+                           int64_t from_step,
+                           int64_t rows,
+                           int64_t columns,
+                           T* to,
+                           int64_t to_step) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      to[j * to_step + i] = from[i * from_step + j];
+    }
+  }
+}
+
+// Runs rows [begin, end) of at most a vector: as columns, a vector of rows at a
+// time. A row's bits do not depend on its neighbours.
+template <typename T>
+void RunShortRows(SoftmaxStep step,
+                  int64_t size,
+                  const T* x,
+                  const T* grad,
+                  T* out,
+                  int64_t begin,
+                  int64_t end) {
+  constexpr int64_t kRows = kLanes<T>;
+  HWY_ALIGN T x_columns[kRows * kRows] = {};
+  HWY_ALIGN T grad_columns[kRows * kRows] = {};
+  HWY_ALIGN T out_columns[kRows * kRows];
+  for (int64_t i = begin; i < end; i += kRows) {
+    const int64_t rows = HWY_MIN(kRows, end - i);
+    Transposed(x + i * size, size, rows, size, x_columns, kRows);
+    if (grad != nullptr) {
+      Transposed(grad + i * size, size, rows, size, grad_columns, kRows);
+    }
+    RunPart(step, x_columns, grad_columns, size, kRows, kRows, out_columns);
+    Transposed(out_columns, kRows, size, rows, out + i * size, size);
+  }
+}
+
 // Runs rows [begin, end) if the inner size is 1, otherwise blocks [begin, end)
 // of columns. `grad` is null if there is no gradient.
 template <typename T>
@@ -345,6 +418,9 @@ void RunSoftmax(SoftmaxStep step,
                 T* out,
                 int64_t begin,
                 int64_t end) {
+  if (dims.inner == 1 && dims.size <= kLanes<T> && kLanes < T >> 1) {
+    return RunShortRows(step, dims.size, x, grad, out, begin, end);
+  }
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
   for (int64_t i = begin; i < end; ++i) {

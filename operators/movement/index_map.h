@@ -56,6 +56,11 @@ struct AxisMap {
     return first == 0 && step == 1 && size == out;
   }
 
+  // Whether one element is repeated.
+  constexpr bool Repeats() const {
+    return size == 1 && first == 0 && step == 0 && beyond == Beyond::kFill;
+  }
+
   // Returns the index of X at position j, or -1 for the constant.
   constexpr int64_t At(int64_t j) const {
     const int64_t i = first + j * step;
@@ -133,8 +138,9 @@ struct AxisMap {
 };
 
 // The maps of all axes, outermost first. Adjacent axes that Out copies
-// unchanged are merged. If they are innermost, they form `block`, whose
-// elements always move together. Both tensors are not empty.
+// unchanged are merged, and so are those that repeat one element. If they are
+// innermost, they form `block`, whose elements always move together. Both
+// tensors are not empty.
 struct AxisMaps {
   int rank = 0;
   std::array<AxisMap, DDim::kMaxRank> axes{};
@@ -157,6 +163,10 @@ struct AxisMaps {
       AxisMap both;
       both.size = both.out = axes[0].size * axis.size;
       axes[0] = both;
+      return;
+    }
+    if (rank > 0 && axis.Repeats() && axes[0].Repeats()) {
+      axes[0].out *= axis.out;
       return;
     }
     std::copy_backward(axes.begin(), axes.begin() + rank,

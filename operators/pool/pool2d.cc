@@ -21,187 +21,6 @@ T Positive(T value) {
   return value <= T{0} ? T{0} : value;
 }
 
-// A line is a list of results: windows of one row, or channels of a window.
-constexpr int64_t kLine = 128;
-constexpr int64_t kShardWork = int64_t{1} << 15;
-
-// Each struct computes one line after another. Tap handles elements [begin,
-// end) of the line with the input pixels at, at + step, ... End returns whether
-// the line is finished; if not, the struct from Again() computes it.
-template <typename T>
-struct MaxLine {
-  const T* x;
-  T* out;
-  bool relu;
-
-  template <typename Divisor>
-  void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
-    to = out + first;
-    std::fill(best, best + count,
-              -std::numeric_limits<Computed<T>>::infinity());
-  }
-  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
-    const T* from = x + at;
-    for (int64_t i = begin; i < end; ++i) {
-      const Computed<T> value = Widen(from[(i - begin) * step]);
-      const Computed<T> larger = value > best[i] ? value : best[i];
-      best[i] = std::isnan(value) ? value : larger;
-    }
-  }
-  template <typename Divisor>
-  bool End(int64_t count, const Divisor& /*divisor*/) {
-    for (int64_t i = 0; i < count; ++i) {
-      to[i] = Narrow<T>(relu ? Positive(best[i]) : best[i]);
-    }
-    return true;
-  }
-
-  T* to = nullptr;
-  Computed<T> best[kLine] = {};
-};
-
-// Recomputes averages that are not finite as sums of pixel / count. These
-// overflow only if the average does.
-template <typename T, bool kRelu>
-struct ShareLine {
-  const T* x;
-  T* out;
-
-  template <typename Divisor>
-  void Begin(int64_t first, int64_t count, const Divisor& divisor) {
-    to = out + first;
-    for (int64_t i = 0; i < count; ++i) {
-      sum[i] = 0;
-      pixels[i] = static_cast<double>(divisor(i));
-    }
-  }
-  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Computed<T> value = Widen(x[at + (i - begin) * step]);
-      sum[i] += double{kRelu ? Positive(value) : value} / pixels[i];
-    }
-  }
-  template <typename Divisor>
-  bool End(int64_t count, const Divisor& /*divisor*/) {
-    for (int64_t i = 0; i < count; ++i) {
-      if (std::isfinite(Widen(to[i]))) continue;
-      to[i] = Narrow<T>(static_cast<Computed<T>>(sum[i]));
-    }
-    return true;
-  }
-
-  T* to = nullptr;
-  double sum[kLine] = {};
-  double pixels[kLine] = {};
-};
-
-// Sum is the type in which a window is summed.
-template <typename T, bool kRelu, typename Sum>
-struct AvgLine {
-  const T* x;
-  T* out;
-
-  template <typename Divisor>
-  void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
-    to = out + first;
-    std::fill(sum, sum + count, Sum{0});
-  }
-  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
-    const T* from = x + at;
-    for (int64_t i = begin; i < end; ++i) {
-      const Computed<T> value = Widen(from[(i - begin) * step]);
-      sum[i] += kRelu ? Positive(value) : value;
-    }
-  }
-  template <typename Divisor>
-  bool End(int64_t count, const Divisor& divisor) {
-    int overflows = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      to[i] = Narrow<T>(
-          static_cast<Computed<T>>(sum[i] / static_cast<Sum>(divisor(i))));
-      overflows |= static_cast<int>(sum[i] - sum[i] != 0);
-    }
-    return overflows == 0;
-  }
-  ShareLine<T, kRelu> Again() const { return {.x = x, .out = out}; }
-
-  T* to = nullptr;
-  Sum sum[kLine] = {};
-};
-
-// Sums of more pixels lose digits in float.
-constexpr int64_t kMostInFloat = 64;
-
-template <typename T>
-struct MaxGradLine {
-  const T* x;
-  const T* out;
-  const T* out_grad;
-  PoolGrad<T>* x_grad;
-  bool relu;
-
-  template <typename Divisor>
-  void Begin(int64_t first, int64_t count, const Divisor& /*divisor*/) {
-    for (int64_t i = 0; i < count; ++i) {
-      best[i] = Widen(out[first + i]);
-      const bool stays = !relu || !(best[i] <= 0);
-      left[i] = stays ? Widen(out_grad[first + i]) : Computed<T>{0};
-    }
-  }
-  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
-    const T* from = x + at;
-    Computed<T>* to = x_grad + at;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t pixel = (i - begin) * step;
-      const Computed<T> value = Widen(from[pixel]);
-      const bool same =
-          value == best[i] || (std::isnan(value) && std::isnan(best[i]));
-      const Computed<T> gets = same ? left[i] : Computed<T>{0};
-      to[pixel] += gets;
-      left[i] = same ? Computed<T>{0} : left[i];
-    }
-  }
-  template <typename Divisor>
-  bool End(int64_t /*count*/, const Divisor& /*divisor*/) {
-    return true;
-  }
-
-  // The maximum and the gradient that is left until the maximum is found.
-  Computed<T> best[kLine] = {};
-  Computed<T> left[kLine] = {};
-};
-
-template <typename T, bool kRelu>
-struct AvgGradLine {
-  const T* x;  // used if kRelu
-  const T* out_grad;
-  PoolGrad<T>* x_grad;
-
-  template <typename Divisor>
-  void Begin(int64_t first, int64_t count, const Divisor& divisor) {
-    for (int64_t i = 0; i < count; ++i) {
-      part[i] =
-          Widen(out_grad[first + i]) / static_cast<Computed<T>>(divisor(i));
-    }
-  }
-  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
-    Computed<T>* to = x_grad + at;
-    for (int64_t i = begin; i < end; ++i) {
-      Computed<T> gets = part[i];
-      if constexpr (kRelu) {
-        if (Widen(x[at + (i - begin) * step]) <= 0) gets = 0;
-      }
-      to[(i - begin) * step] += gets;
-    }
-  }
-  template <typename Divisor>
-  bool End(int64_t /*count*/, const Divisor& /*divisor*/) {
-    return true;
-  }
-
-  Computed<T> part[kLine] = {};
-};
-
 // The pixels [begin, end) of a window along one axis, and the number of pixels
 // that an average is divided by.
 struct Cut {
@@ -222,6 +41,214 @@ Cut Columns(const Pool2dGeometry& g, int64_t ow) {
           g.end_w};
 }
 
+// What the averages of a line are divided by.
+struct Divisors {
+  const Pool2dGeometry* g = nullptr;
+  int64_t rows = 0;    // counted in a window
+  int64_t first = -1;  // the line's first window; -1: `rows` are all pixels
+
+  int64_t operator()(int64_t i) const {
+    return first < 0 ? rows : rows * Columns(*g, first + i).counted;
+  }
+  bool operator==(const Divisors&) const = default;
+};
+
+// A line is a list of results: windows of one row, or channels of a window.
+constexpr int64_t kLine = 128;
+constexpr int64_t kShardWork = int64_t{1} << 15;
+
+// Calls visit(i, (i - begin) * step) for i in [begin, end). The usual steps are
+// known when the loop is compiled, so that it is vectorized.
+template <typename Visit>
+void ForEachTap(int64_t begin, int64_t end, int64_t step, const Visit& visit) {
+  if (step == 1) {
+    for (int64_t i = begin; i < end; ++i) {
+      visit(i, i - begin);
+    }
+  } else if (step == 2) {
+    for (int64_t i = begin; i < end; ++i) {
+      visit(i, 2 * (i - begin));
+    }
+  } else {
+    for (int64_t i = begin; i < end; ++i) {
+      visit(i, (i - begin) * step);
+    }
+  }
+}
+
+// Each struct computes one line after another. Tap handles elements [begin,
+// end) of the line with the input pixels at, at + step, ... End returns whether
+// the line is finished; if not, the struct from Again() computes it.
+template <typename T>
+struct MaxLine {
+  const T* x;
+  T* out;
+  bool relu;
+
+  void Begin(int64_t first, int64_t count, const Divisors& /*divisor*/) {
+    to = out + first;
+    std::fill(best, best + count,
+              -std::numeric_limits<Computed<T>>::infinity());
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    ForEachTap(begin, end, step,
+               [this, from = x + at](int64_t i, int64_t pixel) {
+                 const Computed<T> value = Widen(from[pixel]);
+                 const Computed<T> larger = value > best[i] ? value : best[i];
+                 best[i] = std::isnan(value) ? value : larger;
+               });
+  }
+  bool End(int64_t count, const Divisors& /*divisor*/) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Narrow<T>(relu ? Positive(best[i]) : best[i]);
+    }
+    return true;
+  }
+
+  T* to = nullptr;
+  Computed<T> best[kLine] = {};
+};
+
+// Recomputes averages that are not finite as sums of pixel / count. These
+// overflow only if the average does.
+template <typename T, bool kRelu>
+struct ShareLine {
+  const T* x;
+  T* out;
+
+  void Begin(int64_t first, int64_t count, const Divisors& divisor) {
+    to = out + first;
+    for (int64_t i = 0; i < count; ++i) {
+      sum[i] = 0;
+      pixels[i] = static_cast<double>(divisor(i));
+    }
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Computed<T> value = Widen(x[at + (i - begin) * step]);
+      sum[i] += double{kRelu ? Positive(value) : value} / pixels[i];
+    }
+  }
+  bool End(int64_t count, const Divisors& /*divisor*/) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::isfinite(Widen(to[i]))) continue;
+      to[i] = Narrow<T>(static_cast<Computed<T>>(sum[i]));
+    }
+    return true;
+  }
+
+  T* to = nullptr;
+  double sum[kLine] = {};
+  double pixels[kLine] = {};
+};
+
+// Sum is the type in which a window is summed.
+template <typename T, bool kRelu, typename Sum>
+struct AvgLine {
+  const T* x;
+  T* out;
+
+  void Begin(int64_t first, int64_t count, const Divisors& /*divisor*/) {
+    to = out + first;
+    std::fill(sum, sum + count, Sum{0});
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    ForEachTap(begin, end, step,
+               [this, from = x + at](int64_t i, int64_t pixel) {
+                 const Computed<T> value = Widen(from[pixel]);
+                 sum[i] += kRelu ? Positive(value) : value;
+               });
+  }
+  bool End(int64_t count, const Divisors& divisor) {
+    if (!(divisor == divided_by) || count > divided) {
+      for (int64_t i = 0; i < count; ++i) {
+        pixels[i] = static_cast<Sum>(divisor(i));
+      }
+      divided_by = divisor;
+      divided = count;
+    }
+    int overflows = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = Narrow<T>(static_cast<Computed<T>>(sum[i] / pixels[i]));
+      overflows |= static_cast<int>(sum[i] - sum[i] != 0);
+    }
+    return overflows == 0;
+  }
+  ShareLine<T, kRelu> Again() const { return {.x = x, .out = out}; }
+
+  T* to = nullptr;
+  Sum sum[kLine] = {};
+  // The divisors of the line before: those of most lines.
+  Sum pixels[kLine] = {};
+  Divisors divided_by = {};
+  int64_t divided = 0;
+};
+
+// Sums of more pixels lose digits in float.
+constexpr int64_t kMostInFloat = 64;
+
+template <typename T>
+struct MaxGradLine {
+  const T* x;
+  const T* out;
+  const T* out_grad;
+  PoolGrad<T>* x_grad;
+  bool relu;
+
+  void Begin(int64_t first, int64_t count, const Divisors& /*divisor*/) {
+    for (int64_t i = 0; i < count; ++i) {
+      best[i] = Widen(out[first + i]);
+      const bool stays = !relu || !(best[i] <= 0);
+      left[i] = stays ? Widen(out_grad[first + i]) : Computed<T>{0};
+    }
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    const T* from = x + at;
+    Computed<T>* to = x_grad + at;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t pixel = (i - begin) * step;
+      const Computed<T> value = Widen(from[pixel]);
+      const bool same =
+          value == best[i] || (std::isnan(value) && std::isnan(best[i]));
+      const Computed<T> gets = same ? left[i] : Computed<T>{0};
+      to[pixel] += gets;
+      left[i] = same ? Computed<T>{0} : left[i];
+    }
+  }
+  bool End(int64_t /*count*/, const Divisors& /*divisor*/) { return true; }
+
+  // The maximum and the gradient that is left until the maximum is found.
+  Computed<T> best[kLine] = {};
+  Computed<T> left[kLine] = {};
+};
+
+template <typename T, bool kRelu>
+struct AvgGradLine {
+  const T* x;  // used if kRelu
+  const T* out_grad;
+  PoolGrad<T>* x_grad;
+
+  void Begin(int64_t first, int64_t count, const Divisors& divisor) {
+    for (int64_t i = 0; i < count; ++i) {
+      part[i] =
+          Widen(out_grad[first + i]) / static_cast<Computed<T>>(divisor(i));
+    }
+  }
+  void Tap(int64_t begin, int64_t end, int64_t at, int64_t step) {
+    Computed<T>* to = x_grad + at;
+    for (int64_t i = begin; i < end; ++i) {
+      Computed<T> gets = part[i];
+      if constexpr (kRelu) {
+        if (Widen(x[at + (i - begin) * step]) <= 0) gets = 0;
+      }
+      to[(i - begin) * step] += gets;
+    }
+  }
+  bool End(int64_t /*count*/, const Divisors& /*divisor*/) { return true; }
+
+  Computed<T> part[kLine] = {};
+};
+
 // Handles windows [first, first + count) of row `oh` of an NCHW plane.
 template <typename Line>
 void WindowsOfARow(const Pool2dGeometry& g,
@@ -231,9 +258,7 @@ void WindowsOfARow(const Pool2dGeometry& g,
                    int64_t count,
                    Line& line) {
   const Cut rows = Rows(g, oh);
-  const auto divisor = [&](int64_t i) {
-    return rows.counted * Columns(g, first + i).counted;
-  };
+  const Divisors divisor{.g = &g, .rows = rows.counted, .first = first};
   line.Begin((plane * g.out_h + oh) * g.out_w + first, count, divisor);
   for (int64_t h = rows.begin; h < rows.end; ++h) {
     for (int64_t kw = 0; kw < g.kernel_w; ++kw) {
@@ -265,8 +290,7 @@ void ChannelsOfAWindow(const Pool2dGeometry& g,
                        int64_t count,
                        Line& line) {
   const Cut rows = Rows(g, oh), columns = Columns(g, ow);
-  const int64_t pixels = rows.counted * columns.counted;
-  const auto divisor = [&](int64_t /*i*/) { return pixels; };
+  const Divisors divisor{.g = &g, .rows = rows.counted * columns.counted};
   line.Begin(((n * g.out_h + oh) * g.out_w + ow) * g.c + first, count, divisor);
   for (int64_t h = rows.begin; h < rows.end; ++h) {
     for (int64_t w = columns.begin; w < columns.end; ++w) {

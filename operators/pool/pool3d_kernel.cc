@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "sluice/operators/registration.h"
 #include "sluice/operators/volume_windows.h"
@@ -44,6 +45,12 @@ struct PoolGeometry {
   int64_t windows = 0;  // of a channel
   bool max = true;
   bool exclusive = true;
+
+  // Whether rows of windows are long enough to be taken together, element by
+  // element of the kernel.
+  bool HasLines() const {
+    return axes[2].out >= 4 && VolumeWindows{axes}.kernel() <= volume;
+  }
 };
 
 PoolGeometry GeometryOf(const KernelQuery& query,
@@ -79,6 +86,51 @@ void ForEachElement(const PoolGeometry& g,
   }
 }
 
+// Calls take(window, x) for element after element of a channel's windows, in
+// the order of ForEachElement, row by row of windows: so the loop over a row is
+// vectorized.
+template <typename T, typename Take>
+void TakeLines(const PoolGeometry& g, const T* channel, const Take& take) {
+  const VolumeWindows windows{g.axes};
+  const int64_t stride = g.axes[2].stride;
+  for (int64_t tap = 0; tap < windows.kernel(); ++tap) {
+    ForEachLine(windows, tap,
+                [&](int64_t row, int64_t from, const WindowReach& reach) {
+                  const T* const x = channel + from;
+                  const int64_t to = row + reach.first;
+                  const int64_t count = reach.last - reach.first;
+                  if (stride == 1) {
+                    for (int64_t i = 0; i < count; ++i)
+                      take(to + i, x[i]);
+                  } else if (stride == 2) {
+                    for (int64_t i = 0; i < count; ++i)
+                      take(to + i, x[2 * i]);
+                  } else {
+                    for (int64_t i = 0; i < count; ++i) {
+                      take(to + i, x[i * stride]);
+                    }
+                  }
+                });
+  }
+}
+
+// Sets `out` to the maxima of a channel's windows, -infinity for empty ones.
+template <typename T>
+void MaxOfLines(const PoolGeometry& g, const T* channel, T* out) {
+  std::fill(out, out + g.windows, -std::numeric_limits<T>::infinity());
+  TakeLines(g, channel, [out](int64_t window, T x) {
+    const T best = out[window];
+    out[window] = x > best || x != x ? x : best;
+  });
+}
+
+// Sets `sums` to the sums of a channel's windows.
+template <typename T>
+void SumsOfLines(const PoolGeometry& g, const T* channel, double* sums) {
+  std::fill(sums, sums + g.windows, 0.0);
+  TakeLines(g, channel, [sums](int64_t window, T x) { sums[window] += x; });
+}
+
 // Returns the offset of a window's maximum, -1 for an empty window.
 template <typename T>
 int64_t FindMax(const PoolGeometry& g, const Window& window, const T* channel) {
@@ -98,24 +150,33 @@ double Divisor(const PoolGeometry& g, const Window& window) {
   return std::max(real(d.padded) * real(h.padded) * real(w.padded), 1.0);
 }
 
-// Calls visit(channel, number, window) for all windows. One thread handles a
-// channel.
+// Calls visit(number, window) for the windows of a channel.
 template <typename Visit>
 void ForEachWindow(const PoolGeometry& g, const Visit& visit) {
-  ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      int64_t number = c * g.windows;
-      for (int64_t i = 0; i < g.axes[0].out; ++i) {
-        const Span d = SpanOf(g.axes[0], i);
-        for (int64_t j = 0; j < g.axes[1].out; ++j) {
-          const Span h = SpanOf(g.axes[1], j);
-          for (int64_t k = 0; k < g.axes[2].out; ++k) {
-            visit(c, number++, Window{d, h, SpanOf(g.axes[2], k)});
-          }
-        }
+  int64_t number = 0;
+  for (int64_t i = 0; i < g.axes[0].out; ++i) {
+    const Span d = SpanOf(g.axes[0], i);
+    for (int64_t j = 0; j < g.axes[1].out; ++j) {
+      const Span h = SpanOf(g.axes[1], j);
+      for (int64_t k = 0; k < g.axes[2].out; ++k) {
+        visit(number++, Window{d, h, SpanOf(g.axes[2], k)});
       }
     }
-  });
+  }
+}
+
+// The average of a window whose sum is known.
+template <typename T>
+T AverageOf(const PoolGeometry& g,
+            const Window& window,
+            const T* channel,
+            double sum) {
+  const double divisor = Divisor(g, window);
+  if (std::isfinite(sum)) return static_cast<T>(sum / divisor);
+  double average = 0;  // may be finite
+  ForEachElement(g, window,
+                 [&](int64_t at) { average += channel[at] / divisor; });
+  return static_cast<T>(average);
 }
 
 template <typename T>
@@ -136,32 +197,53 @@ class Pool3dKernel final : public OpKernel {
     }
     if (dims_.numel() == 0) return;
     const T* const x = context.Input(0).data<T>();
-    ForEachWindow(g, [&](int64_t c, int64_t number, const Window& window) {
-      const T* const channel = x + c * g.volume;
-      if (!g.max) {
-        const double divisor = Divisor(g, window);
-        double sum = 0;
-        ForEachElement(g, window, [&](int64_t at) { sum += channel[at]; });
-        double average = sum / divisor;
-        if (!std::isfinite(sum)) {
-          average = 0;  // the average may be finite
-          ForEachElement(g, window,
-                         [&](int64_t at) { average += channel[at] / divisor; });
+    // One thread handles a channel.
+    ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        const T* const channel = x + c * g.volume;
+        T* const to = out + c * g.windows;
+        if (!g.max) {
+          Averages(channel, to);
+        } else if (mask == nullptr && g.HasLines()) {
+          MaxOfLines(g, channel, to);
+        } else {
+          Maxima(channel, to, mask == nullptr ? nullptr : mask + c * g.windows);
         }
-        out[number] = static_cast<T>(average);
-        if (mask != nullptr) mask[number] = -1;
-        return;
-      }
-      const int64_t best = FindMax(g, window, channel);
-      out[number] =
-          best < 0 ? -std::numeric_limits<T>::infinity() : channel[best];
-      if (mask != nullptr) {
-        mask[number] = best < 0 ? -1 : c * g.volume + best;
+        // The mask counts elements of all of X.
+        for (int64_t i = 0; mask != nullptr && i < g.windows; ++i) {
+          int64_t& at = mask[c * g.windows + i];
+          at = g.max && at >= 0 ? at + c * g.volume : -1;
+        }
       }
     });
   }
 
  private:
+  void Averages(const T* channel, T* out) const {
+    const PoolGeometry& g = geometry_;
+    std::vector<double> sums(g.windows);
+    if (g.HasLines()) {
+      SumsOfLines(g, channel, sums.data());
+    } else {
+      ForEachWindow(g, [&](int64_t number, const Window& window) {
+        ForEachElement(g, window,
+                       [&](int64_t at) { sums[number] += channel[at]; });
+      });
+    }
+    ForEachWindow(g, [&](int64_t number, const Window& window) {
+      out[number] = AverageOf(g, window, channel, sums[number]);
+    });
+  }
+
+  void Maxima(const T* channel, T* out, int64_t* mask) const {
+    ForEachWindow(geometry_, [&](int64_t number, const Window& window) {
+      const int64_t best = FindMax(geometry_, window, channel);
+      out[number] =
+          best < 0 ? -std::numeric_limits<T>::infinity() : channel[best];
+      if (mask != nullptr) mask[number] = best;
+    });
+  }
+
   DDim dims_;
   PoolGeometry geometry_;
 };
@@ -182,15 +264,20 @@ class Pool3dGradKernel final : public OpKernel {
     if (dims_.numel() == 0) return;
     const T* const x = context.Input(0).data<T>();
     const T* const grad = context.Input(1).data<T>();
-    ForEachWindow(g, [&](int64_t c, int64_t number, const Window& window) {
-      T* const to = x_grad + c * g.volume;
-      if (g.max) {
-        const int64_t best = FindMax(g, window, x + c * g.volume);
-        if (best >= 0) to[best] += grad[number];
-        return;
+    ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        T* const to = x_grad + c * g.volume;
+        const T* const from = grad + c * g.windows;
+        ForEachWindow(g, [&](int64_t number, const Window& window) {
+          if (g.max) {
+            const int64_t best = FindMax(g, window, x + c * g.volume);
+            if (best >= 0) to[best] += from[number];
+            return;
+          }
+          const T part = static_cast<T>(from[number] / Divisor(g, window));
+          ForEachElement(g, window, [&](int64_t at) { to[at] += part; });
+        });
       }
-      const T part = static_cast<T>(grad[number] / Divisor(g, window));
-      ForEachElement(g, window, [&](int64_t at) { to[at] += part; });
     });
   }
 

@@ -136,6 +136,18 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
   }
 }
 
+// Adds a term of each row to each column, in the order of the rows.
+template <int kRows, typename Fold, typename T>
+void AddRows(const T* const* rows, int64_t columns, Fold* folds) {
+  for (int64_t j = 0; j < columns; ++j) {
+    Fold fold = folds[j];
+    for (int i = 0; i < kRows; ++i) {
+      fold.Add(Widen(rows[i][j]));
+    }
+    folds[j] = fold;
+  }
+}
+
 template <typename Fold>
 size_t FoldScratchBytes(const FoldPlan& plan) {
   if (plan.chunks == 1) return 0;
@@ -210,11 +222,20 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
       return store(task, group, {&fold, 1});
     }
     Fold folds[FoldPlan::kColumns];
+    // A fold stays in registers for the terms of four rows.
+    constexpr int kTogether = 4;
+    const T* rows[kTogether];
+    int waiting = 0;
     ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
-      for (int64_t j = 0; j < group.columns; ++j) {
-        folds[j].Add(Widen(x[group.x + offset + j]));
+      rows[waiting++] = x + group.x + offset;
+      if (waiting == kTogether) {
+        AddRows<kTogether>(rows, group.columns, folds);
+        waiting = 0;
       }
     });
+    for (int i = 0; i < waiting; ++i) {
+      AddRows<1>(rows + i, group.columns, folds);
+    }
     store(task, group, {folds, static_cast<size_t>(group.columns)});
   };
   const int64_t cost =

@@ -22,11 +22,15 @@ Value SumOfTaps(const ResizeTap* tap,
                 const ResizeTap* end,
                 Value outside,
                 const From* row) {
+  const auto product = [row](const ResizeTap& of) {
+    return static_cast<Value>(of.weight) *
+           static_cast<Value>(Widen(row[of.index]));
+  };
+  if (end - tap == 2) return Value{0} + product(tap[0]) + product(tap[1]);
   if (tap == end) return outside;
   Value sum = 0;
   for (; tap != end; ++tap) {
-    sum += static_cast<Value>(tap->weight) *
-           static_cast<Value>(Widen(row[tap->index]));
+    sum += product(*tap);
   }
   return sum;
 }
@@ -122,11 +126,14 @@ void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
   const int64_t grain = std::max<int64_t>(1, kResizeGrain / of_row);
   // Row r of all matrices is row r % rows of matrix r / rows, [in, inner].
   const auto lines = [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t j = r % rows;
-      const From* row = from + r / rows * pass.in;
-      to[r] = Narrow<To>(static_cast<Computed<To>>(SumOfTaps<Value>(
-          taps + table.begins[j], taps + table.begins[j + 1], outside, row)));
+    for (int64_t r = begin; r < end;) {
+      const From* const row = from + r / rows * pass.in;
+      const int64_t* of = table.begins.data() + r % rows;
+      const int64_t row_end = std::min(end, r + rows - r % rows);
+      for (; r < row_end; ++r, ++of) {
+        to[r] = Narrow<To>(static_cast<Computed<To>>(
+            SumOfTaps<Value>(taps + of[0], taps + of[1], outside, row)));
+      }
     }
   };
   const auto planes = [&](int64_t begin, int64_t end) {

@@ -183,29 +183,59 @@ void BestOfColumns(
   std::copy(at, at + count, out);
 }
 
+// Returns BestOfColumns for rows of `size` elements.
+template <bool kLargest, bool kLast, typename T>
+auto ColumnsSearch(int64_t size) {
+  const bool few = size <= std::numeric_limits<int32_t>::max();
+  return sizeof(T) < sizeof(int64_t) && few
+             ? &BestOfColumns<int32_t, kLargest, kLast, T>
+             : &BestOfColumns<int64_t, kLargest, kLast, T>;
+}
+
+// Searches rows of at most so many elements as columns of a copy.
+constexpr int64_t kShortRow = 8;
+template <bool kLargest, bool kLast, typename T>
+void BestOfShortRows(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  const int64_t size = plan.size;
+  const auto search = ColumnsSearch<kLargest, kLast, T>(size);
+  ParallelFor(plan.outer, kShardElements / size,
+              [=](int64_t begin, int64_t end) {
+                T columns[kShortRow * kColumns];
+                for (int64_t i = begin; i < end; i += kColumns) {
+                  const int64_t rows = std::min(kColumns, end - i);
+                  for (int64_t r = 0; r < rows; ++r) {
+                    for (int64_t j = 0; j < size; ++j) {
+                      columns[j * kColumns + r] = x[(i + r) * size + j];
+                    }
+                  }
+                  search(columns, size, kColumns, rows, out + i);
+                }
+              });
+}
+
 template <bool kLargest, bool kLast, typename T>
 void Run(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  if (plan.inner == 1 && plan.size <= kShortRow) {
+    return BestOfShortRows<kLargest, kLast>(plan, x, out);
+  }
+  const auto search = ColumnsSearch<kLargest, kLast, T>(plan.size);
   const int64_t blocks = (plan.inner + kColumns - 1) / kColumns;
   const int64_t work = plan.size * std::min(plan.inner, kColumns);
-  ParallelFor(
-      plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t outer = i / blocks, first = i % blocks * kColumns;
-          const T* from = x + outer * plan.size * plan.inner + first;
-          int64_t* to = out + outer * plan.inner + first;
-          if (plan.inner == 1) {
-            *to = BestOfRow<kLargest, kLast>(from, plan.size);
-          } else {
-            const bool few = plan.size <= std::numeric_limits<int32_t>::max();
-            const auto best = sizeof(T) < sizeof(int64_t) && few
-                                  ? &BestOfColumns<int32_t, kLargest, kLast, T>
-                                  : &BestOfColumns<int64_t, kLargest, kLast, T>;
-            best(from, plan.size, plan.inner,
-                 std::min(kColumns, plan.inner - first), to);
-          }
-        }
-      });
+  ParallelFor(plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t outer = i / blocks;
+                  const int64_t first = i % blocks * kColumns;
+                  const T* from = x + outer * plan.size * plan.inner + first;
+                  int64_t* to = out + outer * plan.inner + first;
+                  if (plan.inner == 1) {
+                    *to = BestOfRow<kLargest, kLast>(from, plan.size);
+                  } else {
+                    search(from, plan.size, plan.inner,
+                           std::min(kColumns, plan.inner - first), to);
+                  }
+                }
+              });
 }
 
 // Writes to out [outer, inner] the index of the largest, or smallest, element

@@ -90,19 +90,25 @@ struct Better {
   }
 };
 
-// Whether a block of a row may contain an element better than `best`. The loop
-// has no branches; with NaNs it returns true more often than necessary.
+// Whether an element may be better than `best`; with NaNs it is true more often
+// than necessary.
+template <bool kLargest, typename T>
+bool MayBeat(T element, T best) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return kLargest ? !(element <= best) : !(element >= best);
+  } else {
+    return kLargest ? OrderKey(element) > OrderKey(best)
+                    : OrderKey(element) < OrderKey(best);
+  }
+}
+
+// Whether that holds for any element of a block. The loop has no branches.
 constexpr int64_t kTopKBlock = 32;
-template <typename T, bool kLargest>
-bool MayBeat(const T* block, T best) {
+template <bool kLargest, typename T>
+bool AnyMayBeat(const T* block, T best) {
   int any = 0;
   for (int64_t i = 0; i < kTopKBlock; ++i) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      any |= kLargest ? !(block[i] <= best) : !(block[i] >= best);
-    } else {
-      const auto key = OrderKey(block[i]);
-      any |= kLargest ? key > OrderKey(best) : key < OrderKey(best);
-    }
+    any |= static_cast<int>(MayBeat<kLargest>(block[i], best));
   }
   return any != 0;
 }
@@ -113,7 +119,7 @@ int64_t Best(const T* row, int64_t columns) {
   auto best_key = OrderKey(row[0]);
   for (int64_t i = 0; i < columns;) {
     const int64_t end = std::min(i + kTopKBlock, columns);
-    if (end - i == kTopKBlock && !MayBeat<T, kLargest>(row + i, row[best])) {
+    if (end - i == kTopKBlock && !AnyMayBeat<kLargest>(row + i, row[best])) {
       i = end;
     }
     for (; i < end; ++i) {
@@ -127,6 +133,50 @@ int64_t Best(const T* row, int64_t columns) {
   return best;
 }
 
+// Calls take(i) for the columns [begin, end) that may be better than element
+// worst() of the row, which take may change.
+template <bool kLargest, typename T, typename Worst, typename Take>
+void ForCandidates(const T* row,
+                   int64_t begin,
+                   int64_t end,
+                   const Worst& worst,
+                   const Take& take) {
+  for (int64_t i = begin; i < end;) {
+    const int64_t stop = std::min(i + kTopKBlock, end);
+    if (stop - i == kTopKBlock &&
+        !AnyMayBeat<kLargest>(row + i, row[worst()])) {
+      i = stop;
+    }
+    for (; i < stop; ++i) {
+      if (MayBeat<kLargest>(row[i], row[worst()])) take(i);
+    }
+  }
+}
+
+// So few are kept in order; more of them in a heap.
+constexpr int64_t kFewBest = 16;
+
+// Keeps the best so far in `indices`, best first.
+template <typename T, bool kLargest>
+void SelectFew(const T* row, int64_t columns, int64_t k, int64_t* indices) {
+  const Better<T, kLargest> better{row};
+  const auto insert = [&](int64_t i, int64_t at) {
+    for (; at > 0 && better(i, indices[at - 1]); --at) {
+      indices[at] = indices[at - 1];
+    }
+    indices[at] = i;
+  };
+  for (int64_t i = 0; i < k; ++i) {
+    insert(i, i);
+  }
+  int64_t* const last = indices + k - 1;
+  ForCandidates<kLargest>(
+      row, k, columns, [last] { return *last; },
+      [&](int64_t i) {
+        if (better(i, *last)) insert(i, k - 1);
+      });
+}
+
 // The row of `indices` is used as a heap with the worst element in front.
 template <typename T, bool kLargest>
 void SelectRow(
@@ -138,12 +188,14 @@ void SelectRow(
     return;
   }
   std::make_heap(indices, indices + k, better);
-  for (int64_t i = k; i < columns; ++i) {
-    if (!better(i, indices[0])) continue;
-    std::pop_heap(indices, indices + k, better);
-    indices[k - 1] = i;
-    std::push_heap(indices, indices + k, better);
-  }
+  ForCandidates<kLargest>(
+      row, k, columns, [indices] { return indices[0]; },
+      [&](int64_t i) {
+        if (!better(i, indices[0])) return;
+        std::pop_heap(indices, indices + k, better);
+        indices[k - 1] = i;
+        std::push_heap(indices, indices + k, better);
+      });
   if (sorted) std::sort_heap(indices, indices + k, better);
 }
 
@@ -158,6 +210,8 @@ void SelectRows(const T* x,
   for (int64_t row = 0; row < rows; ++row) {
     if (k == 1) {
       indices[0] = Best<T, kLargest>(x, columns);
+    } else if (k <= kFewBest) {
+      SelectFew<T, kLargest>(x, columns, k, indices);
     } else {
       SelectRow<T, kLargest>(x, columns, k, sorted, indices);
     }

@@ -11,52 +11,68 @@ namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// `value` where it is better or NaN; a NaN in `best` stays.
 template <bool kLargest, class V>
-HWY_INLINE V Better(V value, V best) {
-  const auto better = kLargest ? hn::Gt(value, best) : hn::Lt(value, best);
-  return hn::IfThenElse(hn::Or(better, hn::IsNaN(value)), value, best);
+HWY_INLINE V Better(V a, V b) {
+  return kLargest ? hn::Max(a, b) : hn::Min(a, b);
 }
+
+// The best of some vectors, and whether there was a NaN: what Max and Min make
+// of one differs between instruction sets.
+template <bool kLargest, class D>
+struct Best {
+  using V = hn::Vec<D>;
+  const D d;
+  V best;
+  hn::Mask<D> nan;
+
+  explicit HWY_INLINE Best(V first) : best(first), nan(hn::IsNaN(first)) {}
+  HWY_INLINE void Add(V value) {
+    best = Better<kLargest>(best, value);
+    nan = hn::Or(nan, hn::IsNaN(value));
+  }
+  HWY_INLINE void Merge(const Best& other) {
+    best = Better<kLargest>(best, other.best);
+    nan = hn::Or(nan, other.nan);
+  }
+  HWY_INLINE hn::TFromD<D> Result() const {
+    if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) return hn::GetLane(hn::NaN(d));
+    return hn::GetLane(kLargest ? hn::MaxOfLanes(d, best)
+                                : hn::MinOfLanes(d, best));
+  }
+};
 
 template <bool kLargest, typename T>
 HWY_INLINE T Extreme(const T* x, int64_t count) {
-  const hn::ScalableTag<T> d;
+  using D = hn::ScalableTag<T>;
+  const D d;
   constexpr int64_t kLanes = hn::MaxLanes(d);
-  T best = *x;
-  const auto take = [&best](T value) HWY_ATTR {
-    const bool better = kLargest ? value > best : value < best;
-    if (better || __builtin_isnan(value)) best = value;
-  };
   if (count < kLanes) {
+    T best = *x;
     for (int64_t i = 1; i < count; ++i) {
-      take(x[i]);
+      const bool better = kLargest ? x[i] > best : x[i] < best;
+      if (better || __builtin_isnan(x[i])) best = x[i];
     }
     return best;
   }
   // The last vector overlaps the one before.
-  auto best0 = hn::LoadU(d, x + count - kLanes);
-  auto best1 = best0;
-  auto best2 = best0;
-  auto best3 = best0;
+  Best<kLargest, D> best0(hn::LoadU(d, x + count - kLanes));
   int64_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-    best0 = Better<kLargest>(hn::LoadU(d, x + i), best0);
-    best1 = Better<kLargest>(hn::LoadU(d, x + i + kLanes), best1);
-    best2 = Better<kLargest>(hn::LoadU(d, x + i + 2 * kLanes), best2);
-    best3 = Better<kLargest>(hn::LoadU(d, x + i + 3 * kLanes), best3);
+  if (count >= 8 * kLanes) {  // each waits for the one before
+    Best<kLargest, D> best1 = best0, best2 = best0, best3 = best0;
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+      best0.Add(hn::LoadU(d, x + i));
+      best1.Add(hn::LoadU(d, x + i + kLanes));
+      best2.Add(hn::LoadU(d, x + i + 2 * kLanes));
+      best3.Add(hn::LoadU(d, x + i + 3 * kLanes));
+    }
+    best2.Merge(best3);
+    best0.Merge(best1);
+    best0.Merge(best2);
   }
   for (; i + kLanes <= count; i += kLanes) {
-    best0 = Better<kLargest>(hn::LoadU(d, x + i), best0);
+    best0.Add(hn::LoadU(d, x + i));
   }
-  best0 = Better<kLargest>(best1, best0);
-  best2 = Better<kLargest>(best3, best2);
-  HWY_ALIGN T lanes[kLanes];
-  hn::Store(Better<kLargest>(best2, best0), d, lanes);
-  best = lanes[0];
-  for (const T lane : lanes) {
-    take(lane);
-  }
-  return best;
+  return best0.Result();
 }
 
 template <typename T>

@@ -124,9 +124,38 @@ T SumOfRows(const ReducePlan& plan, const T* x, int64_t rows) {
   return Summand<T>::Store(sum.Result(), plan.divisor);
 }
 
+// Sums `count` adjacent rows of `size` elements, less than kLanes, with the
+// bits of AddRow.
+template <typename T, int kSize = 1>
+void SumShortRows(
+    const T* x, int64_t size, int64_t count, double divisor, T* out) {
+  using S = Summand<T>;
+  if (size > kSize) {
+    if constexpr (kSize + 1 < kLanes) {
+      SumShortRows<T, kSize + 1>(x, size, count, divisor, out);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    typename S::Value lanes[kLanes] = {};
+    for (int j = 0; j < kSize; ++j) {
+      lanes[j] = S::Load(x[i * kSize + j]);
+    }
+    out[i] = S::Store(SumOfLanes(lanes), divisor);
+  }
+}
+
 template <typename T>
 void SumRows(const ReducePlan& plan, const T* x, T* out) {
   const int64_t rows = plan.axes.reduced.count();
+  const int64_t size = plan.axes.row_size;
+  if (rows == 1 && size < kLanes && plan.axes.kept.rank == 1) {
+    return ParallelFor(plan.axes.outputs, std::max<int64_t>(1, kGrain / size),
+                       [&](int64_t begin, int64_t end) {
+                         SumShortRows(x + begin * size, size, end - begin,
+                                      plan.divisor, out + begin);
+                       });
+  }
   const int64_t grain =
       std::max<int64_t>(1, kGrain / (rows * plan.axes.row_size));
   ParallelFor(plan.axes.kept.count(), grain, [&](int64_t begin, int64_t end) {
@@ -168,24 +197,52 @@ void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   }
 }
 
-// Adds columns for float, four rows at a time.
-void AddFloatColumns(const ReducePlan& plan,
-                     const float* x,
-                     int64_t columns,
-                     double* sums) {
-  const StridedAxes& axes = plan.axes.reduced;
-  const int64_t inner = axes.rank > 0 ? axes.sizes[axes.rank - 1] : 1;
-  const int64_t step = axes.rank > 0 ? axes.steps[axes.rank - 1] : 0;
-  const int64_t rows = axes.count();
-  for (int64_t i = 0; i < rows; i += inner) {
-    AddToColumns(x + StridedWalk(axes, i).offset(), inner, step, columns, sums);
+// Adds columns of rows with a stride of `step` elements to `sums`: floats four
+// rows at a time, doubles in blocks that are added with compensation, as AddRow
+// does.
+void AddColumns(const float* x,
+                int64_t rows,
+                int64_t step,
+                int64_t columns,
+                PlainSum<double>* sums) {
+  static_assert(sizeof(*sums) == sizeof(double));
+  AddToColumns(x, rows, step, columns, &sums->total);
+}
+void AddColumns(const double* x,
+                int64_t rows,
+                int64_t step,
+                int64_t columns,
+                CompensatedSum* sums) {
+  double block[kManyColumns];
+  for (int64_t i = 0; i < rows; i += kSumBlock) {
+    std::fill(block, block + columns, 0.0);
+    AddToColumns(x + i * step, std::min(kSumBlock, rows - i), step, columns,
+                 block);
+    for (int64_t j = 0; j < columns; ++j) {
+      sums[j].Add(block[j]);
+    }
+  }
+}
+template <typename T>
+void AddColumns(const T* x,
+                int64_t rows,
+                int64_t step,
+                int64_t columns,
+                typename Summand<T>::Sum* sums) {
+  for (int64_t i = 0; i < rows; ++i, x += step) {
+    for (int64_t j = 0; j < columns; ++j) {
+      sums[j].Add(Summand<T>::Load(x[j]));
+    }
   }
 }
 
 template <typename T>
 void SumColumns(const ReducePlan& plan, const T* x, T* out) {
   using S = Summand<T>;
-  const int64_t rows = plan.axes.reduced.count();
+  const StridedAxes& reduced = plan.axes.reduced;
+  const int64_t rows = reduced.count();
+  const int64_t inner = reduced.rank > 0 ? reduced.sizes[reduced.rank - 1] : 1;
+  const int64_t step = reduced.rank > 0 ? reduced.steps[reduced.rank - 1] : 0;
   const int64_t wide = CeilDiv(plan.axes.row_size, kManyColumns);
   const bool many = plan.axes.kept.count() * wide >= kFewGroups;
   const int64_t width = many ? kManyColumns : kColumns;
@@ -197,22 +254,11 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
     const int64_t kept = task / groups;
     const T* from = x + StridedWalk(plan.axes.kept, kept).offset() + first;
     T* to = out + kept * plan.axes.row_size + first;
-    if constexpr (std::is_same_v<T, float>) {
-      double sums[kManyColumns];
-      std::fill(sums, sums + count, 0.0);
-      AddFloatColumns(plan, from, count, sums);
-      for (int64_t j = 0; j < count; ++j) {
-        to[j] = S::Store(sums[j], plan.divisor);
-      }
-      return;
-    }
     typename S::Sum sums[kManyColumns];
     std::fill(sums, sums + count, typename S::Sum());
-    StridedWalk row(plan.axes.reduced, 0);
-    for (int64_t i = 0; i < rows; ++i, row.Next()) {
-      for (int64_t j = 0; j < count; ++j) {
-        sums[j].Add(S::Load(from[row.offset() + j]));
-      }
+    for (int64_t i = 0; i < rows; i += inner) {
+      AddColumns(from + StridedWalk(reduced, i).offset(), inner, step, count,
+                 sums);
     }
     for (int64_t j = 0; j < count; ++j) {
       to[j] = S::Store(sums[j].Result(), plan.divisor);
@@ -234,19 +280,10 @@ void SumOfColumns(const T* x,
                   int64_t step,
                   int64_t columns,
                   typename Summand<T>::Value* out) {
-  if constexpr (std::is_same_v<T, float>) {
-    std::fill(out, out + columns, 0);
-    AddToColumns(x, rows, step, columns, out);
-  } else {
-    typename Summand<T>::Sum sums[kColumns];
-    for (int64_t i = 0; i < rows; ++i, x += step) {
-      for (int64_t j = 0; j < columns; ++j) {
-        sums[j].Add(Summand<T>::Load(x[j]));
-      }
-    }
-    for (int64_t j = 0; j < columns; ++j) {
-      out[j] = sums[j].Result();
-    }
+  typename Summand<T>::Sum sums[kColumns];
+  AddColumns(x, rows, step, columns, sums);
+  for (int64_t j = 0; j < columns; ++j) {
+    out[j] = sums[j].Result();
   }
 }
 

@@ -38,5 +38,24 @@ TEST(GatherElements, NamesTheFirstIndexOutOfRange) {
               });
 }
 
+TEST(GatherElements, CountsNegativeIndicesFromTheEnd) {
+  const Tensor x = Of({2, 3}, {0, 1, 2, 3, 4, 5});
+  EXPECT_EQ(Gather(x, Index({2, 2}, {-1, 0, -3, 2}), 1).ToVector<float>(),
+            Floats({2, 0, 3, 5}));
+  EXPECT_EQ(Gather(x, Index({2, 2}, {-1, 0, -2, 1}), 0).ToVector<float>(),
+            Floats({3, 1, 0, 4}));
+}
+
+// No product of such an index may overflow.
+TEST(GatherElements, RefusesTheLargestIndices) {
+  for (const int64_t index : {INT64_MAX, INT64_MIN}) {
+    ExpectError(
+        ErrorCode::kOutOfRange, "indexing.range_at_run", {"Index[1, 0] = "},
+        [&] {
+          Gather(Of({2, 3}, {0, 1, 2, 3, 4, 5}), Index({2, 1}, {0, index}), 0);
+        });
+  }
+}
+
 }  // namespace
 }  // namespace sluice

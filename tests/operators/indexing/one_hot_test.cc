@@ -33,5 +33,20 @@ TEST(OneHot, TakesItsDepthFromAFeed) {
   }
 }
 
+TEST(OneHot, CountsNegativeIndicesFromTheEndAndLeavesOthersOff) {
+  const Tensor x = Tensor::FromVector<int64_t>({5}, {2, -1, 3, -4, -3});
+  for (const int64_t axis : {-1, 0}) {
+    const Tensor out = RunOp("one_hot", {{"X", x}, {"Values", kValues}},
+                             {{"depth", int64_t{3}}, {"axis", axis}})["Out"];
+    const Floats rows = {-1, -1, 7,  -1, -1, 7,  -1, -1,
+                         -1, -1, -1, -1, 7,  -1, -1};
+    Floats want = rows;
+    for (int64_t i = 0; axis == 0 && i < 15; ++i) {
+      want[i] = rows[i % 5 * 3 + i / 5];
+    }
+    EXPECT_EQ(out.ToVector<float>(), want) << axis;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

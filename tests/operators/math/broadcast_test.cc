@@ -124,5 +124,38 @@ TEST(BinaryFunction, LongRowsAreSharedAmongThreads) {
   }
 }
 
+template <typename T>
+void CheckShortRows(const DDim& x, const DDim& y) {
+  const DDim out = Common(x, y);
+  std::vector<T> x_data(x.numel()), y_data(y.numel()), sum(out.numel());
+  for (int64_t i = 0; i < x.numel(); ++i)
+    x_data[i] = static_cast<T>(i % 100);
+  for (int64_t i = 0; i < y.numel(); ++i)
+    y_data[i] = static_cast<T>(i % 27);
+  BinaryFunction(*FindBinaryRow("elementwise_add"), kDTypeOf<T>)
+      .Broadcast(PlanBroadcast(x, y, -1), x_data.data(), y_data.data(),
+                 sum.data());
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    ASSERT_EQ(sum[i], x_data[ElementAt(x, out, -1, i)] +
+                          y_data[ElementAt(y, out, -1, i)])
+        << ToString(x) << " + " << ToString(y) << " at " << i;
+  }
+}
+
+// Many of them are computed together, of operands of which one is shared,
+// copied, or read where it is.
+TEST(BinaryFunction, ShortRowsOfManyBlocks) {
+  for (const int64_t row : {2, 3, 7, 16, 17}) {
+    const DDim x{1009, row};
+    for (const DDim& y : {DDim{row}, DDim{1009, 1}, DDim{1, row}}) {
+      CheckShortRows<uint8_t>(x, y);
+      CheckShortRows<float>(x, y);
+      CheckShortRows<double>(y, x);
+    }
+    CheckShortRows<float>({50, 20, row}, {50, 1, row});
+    CheckShortRows<float>({50, 1, row}, {1, 20, 1});
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -112,5 +112,26 @@ TEST(TopKTest, AgreesWithAStableSort) {
       [](float x) { return std::bit_cast<bfloat16>(Eigen::bfloat16(x)); });
 }
 
+// The few best are kept in order, more of them in a heap; blocks without a
+// better element are skipped.
+TEST(TopKTest, FindsAnyNumberOfALongRowWithTiesAndNaNs) {
+  std::mt19937 random(7);
+  for (const int64_t size : {20, 33, 64, 100, 257}) {
+    std::vector<float> row(static_cast<size_t>(size));
+    for (float& element : row) {
+      element = static_cast<float>(random() % 50) - 25;
+    }
+    row[size / 2] = kQuietNaN;
+    row[size / 3] = -kInfinity;
+    for (const bool largest : {true, false}) {
+      const Indices all = IndicesOf(row, size, largest);
+      for (const int64_t k : {2, 3, 16, 17}) {
+        const Indices few(all.begin(), all.begin() + k);
+        EXPECT_EQ(IndicesOf(row, k, largest), few) << size << " " << k;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice

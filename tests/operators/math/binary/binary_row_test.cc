@@ -152,5 +152,35 @@ TYPED_TEST(BinaryRowTest, WorksInPlace) {
   EXPECT_EQ(y, std::vector<T>(77, T{-1}));
 }
 
+// Results at the usual exponents need no library: they are pow's at its edges,
+// and do not depend on what is beside them.
+TYPED_TEST(BinaryRowTest, PowersOfUsualExponents) {
+  using T = TypeParam;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> xs = {0,         -T{0},      1,   -1, 2,
+                             -2,        T{0.3},     9,   -9, T{3e-30},
+                             kInfinity, -kInfinity, kNaN};
+  const auto pow = FindBinaryRow("elementwise_pow")->Of(kDTypeOf<T>).forward;
+  for (const T y : {T{0.5}, T{2}, T{-1}, T{1}}) {
+    std::vector<T> alone(xs.size());
+    pow.right(xs.data(), &y, std::ssize(xs), alone.data());
+    std::vector<T> ys(xs.size(), y), mixed(xs.size());
+    for (size_t i = 1; i < ys.size(); i += 2) {
+      ys[i] = T{1.7};
+    }
+    pow.both(xs.data(), ys.data(), std::ssize(xs), mixed.data());
+    for (size_t i = 0; i < xs.size(); ++i) {
+      const T want = std::pow(xs[i], y);
+      EXPECT_LE(Error(alone[i], want), 1) << xs[i] << "^" << y;
+      EXPECT_TRUE(std::isnan(want) ||
+                  std::signbit(alone[i]) == std::signbit(want))
+          << xs[i] << "^" << y;
+      const T beside = ys[i] == y ? alone[i] : std::pow(xs[i], ys[i]);
+      EXPECT_LE(Error(mixed[i], beside), 0) << xs[i] << "^" << ys[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice
