@@ -40,13 +40,16 @@ void ExpectSame(const std::vector<float>& found,
 TEST(Pool2d, OfChannelsFirstAndLastAreTheSame) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
-    const int64_t height = 3 + random() % 6, width = 3 + random() % 300;
+    const auto number = [&random](int64_t least, int64_t count) {
+      return least + static_cast<int64_t>(random()) % count;
+    };
+    const int64_t height = number(3, 6), width = number(3, 300);
     const Tensor x = RandomTensor({2, 1, height, width}, &random);
     AttributeMap attributes = {
         {"pooling_type", std::string(round % 2 == 0 ? "max" : "avg")},
-        {"ksize", Ints{1 + random() % 3, 2 + random() % 2}},
-        {"strides", Ints{1 + random() % 3, 1 + random() % 4}},
-        {"paddings", Ints{0, random() % 2}},
+        {"ksize", Ints{number(1, 3), number(2, 2)}},
+        {"strides", Ints{number(1, 3), number(1, 4)}},
+        {"paddings", Ints{0, number(0, 2)}},
         {"ceil_mode", random() % 2 == 0},
         {"exclusive", random() % 2 == 0}};
     Tensor first = RunOp("pool2d", {{"X", x}}, attributes)["Out"];
@@ -64,7 +67,7 @@ TEST(Pool3d, OfVolumesWithSwappedAxesAreTheSame) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {
     const auto number = [&random](int64_t most) {
-      return static_cast<int64_t>(1 + random() % most);
+      return 1 + static_cast<int64_t>(random()) % most;
     };
     const int64_t depth = 3, height = 2 + number(4), width = 12 + number(9);
     const Tensor x = RandomTensor({2, 3, depth, height, width}, &random);
