@@ -150,6 +150,55 @@ void Columns(
   ColumnGroup<1, 1>(x, rows, step, j, columns, sums);
 }
 
+// Adds kVectors vectors of columns at a time, while enough columns remain.
+template <int64_t kLanesWanted, int kVectors>
+HWY_INLINE int64_t CompensatedGroup(const double* x,
+                                    int64_t rows,
+                                    int64_t step,
+                                    int64_t j,
+                                    int64_t columns,
+                                    double* sums) {
+  const hn::CappedTag<double, kLanesWanted> d;
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  for (; j + kVectors * kLanes <= columns; j += kVectors * kLanes) {
+    hn::Vec<decltype(d)> total[kVectors], lost[kVectors];
+    double* const to = sums + 2 * j;
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      hn::LoadInterleaved2(d, to + 2 * v * kLanes, total[v], lost[v]);
+    }
+    const double* from = x + j;
+    for (int64_t i = 0; i < rows; ++i, from += step) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        const auto value = hn::LoadU(d, from + v * kLanes);
+        const auto sum = hn::Add(total[v], value);
+        const auto added = hn::Sub(sum, total[v]);
+        lost[v] =
+            hn::Add(lost[v], hn::Add(hn::Sub(total[v], hn::Sub(sum, added)),
+                                     hn::Sub(value, added)));
+        total[v] = sum;
+      }
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      hn::StoreInterleaved2(total[v], lost[v], d, to + 2 * v * kLanes);
+    }
+  }
+  return j;
+}
+
+void CompensatedColumns(const double* x,
+                        int64_t rows,
+                        int64_t step,
+                        int64_t columns,
+                        double* sums) {
+  int64_t j = CompensatedGroup<8, 4>(x, rows, step, 0, columns, sums);
+  j = CompensatedGroup<8, 1>(x, rows, step, j, columns, sums);
+  j = CompensatedGroup<2, 1>(x, rows, step, j, columns, sums);
+  CompensatedGroup<1, 1>(x, rows, step, j, columns, sums);
+}
+
 SLUICE_SIMD_FLOATS(Blocks);
 SLUICE_SIMD_FLOATS(Columns);
 
@@ -163,6 +212,7 @@ namespace {
 
 SLUICE_EXPORT_FLOATS(Blocks);
 SLUICE_EXPORT_FLOATS(Columns);
+HWY_EXPORT(CompensatedColumns);
 
 }  // namespace
 
@@ -175,6 +225,15 @@ void AddToColumns(
     const T* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
   ColumnsFor<T>()(x, rows, step, columns, sums);
 }
+
+void AddToCompensatedColumns(const double* x,
+                             int64_t rows,
+                             int64_t step,
+                             int64_t columns,
+                             double* sums) {
+  HWY_DYNAMIC_DISPATCH(CompensatedColumns)(x, rows, step, columns, sums);
+}
+
 SLUICE_INSTANTIATE_FLOATS(SumBlocks);
 SLUICE_INSTANTIATE_FLOATS(AddToColumns);
 

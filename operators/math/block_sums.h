@@ -43,4 +43,10 @@ template <typename T>
 SLUICE_API void AddToColumns(
     const T* x, int64_t rows, int64_t step, int64_t columns, double* sums);
 
+// Adds to `sums` the columns of doubles, row after row with compensation:
+// sums[2 * j] is the sum of column j, and sums[2 * j + 1] what rounding took
+// from it (D. Knuth, The Art of Computer Programming 2, 4.2.2).
+SLUICE_API void AddToCompensatedColumns(
+    const double* x, int64_t rows, int64_t step, int64_t columns, double* sums);
+
 }  // namespace sluice

@@ -43,8 +43,11 @@ struct CompensatedSum {
                                                : (value - sum) + total;
     total = sum;
   }
-  // For an infinite sum, `lost` is NaN and ignored.
-  double Result() const { return std::isfinite(total) ? total + lost : total; }
+  // For an infinite sum, `lost` is NaN and ignored. It is too where an error
+  // itself overflowed.
+  double Result() const {
+    return std::isfinite(total) && std::isfinite(lost) ? total + lost : total;
+  }
 };
 
 // The types in which T is summed, and the conversions.
@@ -197,9 +200,7 @@ void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   }
 }
 
-// Adds columns of rows with a stride of `step` elements to `sums`: floats four
-// rows at a time, doubles in blocks that are added with compensation, as AddRow
-// does.
+// Adds columns of rows with a stride of `step` elements to `sums`.
 void AddColumns(const float* x,
                 int64_t rows,
                 int64_t step,
@@ -213,15 +214,8 @@ void AddColumns(const double* x,
                 int64_t step,
                 int64_t columns,
                 CompensatedSum* sums) {
-  double block[kManyColumns];
-  for (int64_t i = 0; i < rows; i += kSumBlock) {
-    std::fill(block, block + columns, 0.0);
-    AddToColumns(x + i * step, std::min(kSumBlock, rows - i), step, columns,
-                 block);
-    for (int64_t j = 0; j < columns; ++j) {
-      sums[j].Add(block[j]);
-    }
-  }
+  static_assert(sizeof(*sums) == 2 * sizeof(double));
+  AddToCompensatedColumns(x, rows, step, columns, &sums->total);
 }
 template <typename T>
 void AddColumns(const T* x,
