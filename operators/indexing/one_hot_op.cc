@@ -56,26 +56,6 @@ void OneHotSchema(OpSchema& op) {
   });
 }
 
-// Fill where rows are contiguous.
-template <typename Unit, typename Index>
-void FillRows(const OneHot& one,
-              const Index* index,
-              const Unit* values,
-              int64_t count,
-              Unit* out) {
-  const int64_t depth = one.depth;
-  ParallelFor(count / depth, std::max<int64_t>(1, kGrain / depth),
-              [=](int64_t begin, int64_t end) {
-                std::fill(out + begin * depth, out + end * depth, values[0]);
-                for (int64_t row = begin; row < end; ++row) {
-                  auto place = static_cast<int64_t>(index[row]);
-                  if (place < 0) place += depth;
-                  if (place < 0 || place >= depth) continue;
-                  out[row * depth + place] = values[1];
-                }
-              });
-}
-
 // Moves elements of any dtype that has the size of Unit.
 template <typename Unit, typename Index>
 void Fill(const OneHot& one,
@@ -83,21 +63,18 @@ void Fill(const OneHot& one,
           const Unit* values,
           int64_t count,
           Unit* out) {
-  if (one.inner == 1) return FillRows(one, index, values, count, out);
-  ParallelFor(count / one.inner, std::max<int64_t>(1, kGrain / one.inner),
-              [=](int64_t begin, int64_t end) {
-                for (int64_t row = begin; row < end; ++row) {
-                  const Index* line = index + row / one.depth * one.inner;
-                  const int64_t place = row % one.depth;
-                  Unit* to = out + row * one.inner;
-                  for (int64_t i = 0; i < one.inner; ++i) {
-                    const auto value = static_cast<int64_t>(line[i]);
-                    const bool on =
-                        value == place || value == place - one.depth;
-                    to[i] = values[on ? 1 : 0];
-                  }
-                }
-              });
+  ParallelFor(count, kGrain, [=](int64_t begin, int64_t end) {
+    std::fill(out + begin, out + end, values[0]);
+  });
+  ParallelFor(count / one.depth, kGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      auto place = static_cast<int64_t>(index[i]);
+      if (place < 0) place += one.depth;
+      if (place < 0 || place >= one.depth) continue;
+      const int64_t row = i / one.inner * one.depth + place;
+      out[row * one.inner + i % one.inner] = values[1];
+    }
+  });
 }
 
 template <typename Unit>

@@ -286,7 +286,7 @@ class Pool3dGradKernel final : public OpKernel {
   PoolGeometry geometry_;
 };
 
-// A thread handles a channel, element by element.
+// A thread handles a channel, element by element or line by line.
 KernelWork Pool3dWork(const KernelQuery& query,
                       const DDim& x,
                       const DDim& windows) {
@@ -303,7 +303,13 @@ KernelWork Pool3dWork(const KernelQuery& query,
   return work;
 }
 KernelWork Pool3dForwardWork(const KernelQuery& query) {
-  return Pool3dWork(query, query.inputs[0], query.outputs[0]);
+  const DDim &x = query.inputs[0], &out = query.outputs[0];
+  KernelWork work = Pool3dWork(query, x, out);
+  if (work.windows > 0 && GeometryOf(query, x, out).HasLines()) {
+    work.costs = "pool3d_lines";
+    if (work.terms > 0) work.windows = 0;
+  }
+  return work;
 }
 KernelWork Pool3dBackwardWork(const KernelQuery& query) {
   return Pool3dWork(query, query.inputs[0], query.inputs[1]);
