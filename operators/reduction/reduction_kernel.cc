@@ -139,12 +139,12 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
 // Adds a term of each row to each column, in the order of the rows.
 template <int kRows, typename Fold, typename T>
 void AddRows(const T* const* rows, int64_t columns, Fold* folds) {
+  const T* from[kRows];
+  std::copy(rows, rows + kRows, from);
   for (int64_t j = 0; j < columns; ++j) {
-    Fold fold = folds[j];
     for (int i = 0; i < kRows; ++i) {
-      fold.Add(Widen(rows[i][j]));
+      folds[j].Add(Widen(from[i][j]));
     }
-    folds[j] = fold;
   }
 }
 
