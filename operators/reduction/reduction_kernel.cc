@@ -137,14 +137,23 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
 }
 
 // Adds a term of each row to each column, in the order of the rows.
-template <int kRows, typename Fold, typename T>
-void AddRows(const T* const* rows, int64_t columns, Fold* folds) {
-  const T* from[kRows];
-  std::copy(rows, rows + kRows, from);
+template <typename Fold, typename T>
+void AddRow(const T* row, int64_t columns, Fold* __restrict folds) {
   for (int64_t j = 0; j < columns; ++j) {
-    for (int i = 0; i < kRows; ++i) {
-      folds[j].Add(Widen(from[i][j]));
-    }
+    folds[j].Add(Widen(row[j]));
+  }
+}
+template <typename Fold, typename T>
+void AddFourRows(const T* const (&rows)[4],
+                 int64_t columns,
+                 Fold* __restrict folds) {
+  const T *first = rows[0], *second = rows[1], *third = rows[2];
+  const T* const fourth = rows[3];
+  for (int64_t j = 0; j < columns; ++j) {
+    folds[j].Add(Widen(first[j]));
+    folds[j].Add(Widen(second[j]));
+    folds[j].Add(Widen(third[j]));
+    folds[j].Add(Widen(fourth[j]));
   }
 }
 
@@ -223,18 +232,17 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
     }
     Fold folds[FoldPlan::kColumns];
     // A fold stays in registers for the terms of four rows.
-    constexpr int kTogether = 4;
-    const T* rows[kTogether];
+    const T* rows[4];
     int waiting = 0;
     ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
       rows[waiting++] = x + group.x + offset;
-      if (waiting == kTogether) {
-        AddRows<kTogether>(rows, group.columns, folds);
+      if (waiting == 4) {
+        AddFourRows(rows, group.columns, folds);
         waiting = 0;
       }
     });
     for (int i = 0; i < waiting; ++i) {
-      AddRows<1>(rows + i, group.columns, folds);
+      AddRow(rows[i], group.columns, folds);
     }
     store(task, group, {folds, static_cast<size_t>(group.columns)});
   };
