@@ -140,7 +140,9 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
 template <typename Fold, typename T>
 void AddRow(const T* row, int64_t columns, Fold* __restrict folds) {
   for (int64_t j = 0; j < columns; ++j) {
-    folds[j].Add(Widen(row[j]));
+    Fold fold = folds[j];  // stored whatever Add does: loops vectorize then
+    fold.Add(Widen(row[j]));
+    folds[j] = fold;
   }
 }
 template <typename Fold, typename T>
@@ -150,10 +152,12 @@ void AddFourRows(const T* const (&rows)[4],
   const T *first = rows[0], *second = rows[1], *third = rows[2];
   const T* const fourth = rows[3];
   for (int64_t j = 0; j < columns; ++j) {
-    folds[j].Add(Widen(first[j]));
-    folds[j].Add(Widen(second[j]));
-    folds[j].Add(Widen(third[j]));
-    folds[j].Add(Widen(fourth[j]));
+    Fold fold = folds[j];
+    fold.Add(Widen(first[j]));
+    fold.Add(Widen(second[j]));
+    fold.Add(Widen(third[j]));
+    fold.Add(Widen(fourth[j]));
+    folds[j] = fold;
   }
 }
 
