@@ -245,9 +245,10 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
         waiting = 0;
       }
     });
-    for (int i = 0; i < waiting; ++i) {
-      AddRow(rows[i], group.columns, folds);
-    }
+    // No loop: compilers would merge it with that of AddRow, not vectorized.
+    if (waiting > 0) AddRow(rows[0], group.columns, folds);
+    if (waiting > 1) AddRow(rows[1], group.columns, folds);
+    if (waiting > 2) AddRow(rows[2], group.columns, folds);
     store(task, group, {folds, static_cast<size_t>(group.columns)});
   };
   const int64_t cost =
