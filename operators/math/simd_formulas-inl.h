@@ -122,6 +122,44 @@ HWY_INLINE Lanes<D> EachLane(Lanes<D> x, Function function) {
   return hn::Load(D(), values);
 }
 
+#define SLUICE_LANES_LIBRARY_OF_TWO(Name, function)          \
+  template <class D>                                         \
+  HWY_INLINE Lanes<D> Name(Lanes<D> x, Lanes<D> y) {         \
+    namespace hn = hwy::HWY_NAMESPACE;                       \
+    HWY_ALIGN typename Lanes<D>::T left[hn::MaxLanes(D())];  \
+    HWY_ALIGN typename Lanes<D>::T right[hn::MaxLanes(D())]; \
+    hn::Store(x.v, D(), left);                               \
+    hn::Store(y.v, D(), right);                              \
+    for (size_t i = 0; i < hn::MaxLanes(D()); ++i) {         \
+      left[i] = std::function(left[i], right[i]);            \
+    }                                                        \
+    return hn::Load(D(), left);                              \
+  }
+SLUICE_LANES_LIBRARY_OF_TWO(PowOfLibrary, pow)
+SLUICE_LANES_LIBRARY_OF_TWO(Fmod, fmod)
+SLUICE_LANES_LIBRARY_OF_TWO(Atan2, atan2)
+#undef SLUICE_LANES_LIBRARY_OF_TWO
+
+// X to the power of y. The usual exponents need no call of the library; a
+// lane's bits do not depend on the others.
+template <class D>
+HWY_INLINE Lanes<D> Pow(Lanes<D> x, Lanes<D> y) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using V = Lanes<D>;
+  const LanesMask<D> root = y == V(0.5), square = y == V(2);
+  const LanesMask<D> inverse = y == V(-1), same = y == V(1);
+  const auto usual =
+      hn::Or(hn::Or(root.m, square.m), hn::Or(inverse.m, same.m));
+  if (hn::AllFalse(D(), usual)) return PowOfLibrary(x, y);
+  // IEEE 754 has 0 for -0 and infinity for -infinity to the power of 1/2.
+  const V infinity = hn::Inf(D());
+  const V half = Select(x == -infinity, infinity, Sqrt(x + V(0)));
+  const V power =
+      Select(root, half, Select(square, x * x, Select(inverse, V(1) / x, x)));
+  if (HWY_LIKELY(hn::AllTrue(D(), usual))) return power;
+  return Select(LanesMask<D>{usual}, power, PowOfLibrary(x, y));
+}
+
 // By a vector formula for float, and by the C library for double.
 #define SLUICE_LANES_FLOAT(Name, function)                                   \
   template <class D>                                                         \
@@ -174,44 +212,6 @@ SLUICE_LANES_LIBRARY(Asinh, asinh)
 SLUICE_LANES_LIBRARY(Acosh, acosh)
 SLUICE_LANES_LIBRARY(Atanh, atanh)
 #undef SLUICE_LANES_LIBRARY
-
-#define SLUICE_LANES_LIBRARY_OF_TWO(Name, function)          \
-  template <class D>                                         \
-  HWY_INLINE Lanes<D> Name(Lanes<D> x, Lanes<D> y) {         \
-    namespace hn = hwy::HWY_NAMESPACE;                       \
-    HWY_ALIGN typename Lanes<D>::T left[hn::MaxLanes(D())];  \
-    HWY_ALIGN typename Lanes<D>::T right[hn::MaxLanes(D())]; \
-    hn::Store(x.v, D(), left);                               \
-    hn::Store(y.v, D(), right);                              \
-    for (size_t i = 0; i < hn::MaxLanes(D()); ++i) {         \
-      left[i] = std::function(left[i], right[i]);            \
-    }                                                        \
-    return hn::Load(D(), left);                              \
-  }
-SLUICE_LANES_LIBRARY_OF_TWO(PowOfLibrary, pow)
-SLUICE_LANES_LIBRARY_OF_TWO(Fmod, fmod)
-SLUICE_LANES_LIBRARY_OF_TWO(Atan2, atan2)
-#undef SLUICE_LANES_LIBRARY_OF_TWO
-
-// X to the power of y. The usual exponents need no call of the library; a
-// lane's bits do not depend on the others.
-template <class D>
-HWY_INLINE Lanes<D> Pow(Lanes<D> x, Lanes<D> y) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  using V = Lanes<D>;
-  const LanesMask<D> root = y == V(0.5), square = y == V(2);
-  const LanesMask<D> inverse = y == V(-1), same = y == V(1);
-  const auto usual =
-      hn::Or(hn::Or(root.m, square.m), hn::Or(inverse.m, same.m));
-  if (hn::AllFalse(D(), usual)) return PowOfLibrary(x, y);
-  // IEEE 754 has 0 for -0 and infinity for -infinity to the power of 1/2.
-  const V infinity = hn::Inf(D());
-  const V half = Select(x == -infinity, infinity, Sqrt(x + V(0)));
-  const V power =
-      Select(root, half, Select(square, x * x, Select(inverse, V(1) / x, x)));
-  if (HWY_LIKELY(hn::AllTrue(D(), usual))) return power;
-  return Select(LanesMask<D>{usual}, power, PowOfLibrary(x, y));
-}
 
 #include "sluice/operators/math/float_formulas.inc"
 #include "sluice/operators/math/integer_formulas.inc"

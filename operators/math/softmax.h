@@ -34,6 +34,12 @@ SLUICE_API void Softmax(SoftmaxStep step,
                         const T* grad,
                         T* out);
 
+// The rows of so many elements that a thread takes at once: below about 10 us
+// of work, a second thread costs more than it saves.
+constexpr int64_t SoftmaxRowsAtOnce(int64_t elements) {
+  return 1 + 16'384 / (1 + elements);
+}
+
 // The labels of [rows, size] logits: for each row an index in [0, size) or
 // `ignored`; alternatively a weight for each logit.
 template <typename T>

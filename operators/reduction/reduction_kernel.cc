@@ -161,6 +161,29 @@ void AddFourRows(const T* const (&rows)[4],
   }
 }
 
+// Adds the terms [begin, end) of each of a group's columns.
+template <typename Fold, typename T>
+void AddColumns(const ReduceAxes& axes,
+                int64_t begin,
+                int64_t end,
+                const T* x,
+                int64_t columns,
+                Fold* folds) {
+  // A fold stays in registers for the terms of four rows.
+  const T* rows[4];
+  int waiting = 0;
+  ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
+    rows[waiting++] = x + offset;
+    if (waiting < 4) return;
+    AddFourRows(rows, columns, folds);
+    waiting = 0;
+  });
+  // No loop: compilers would merge it with that of AddRow, not vectorized.
+  if (waiting > 0) AddRow(rows[0], columns, folds);
+  if (waiting > 1) AddRow(rows[1], columns, folds);
+  if (waiting > 2) AddRow(rows[2], columns, folds);
+}
+
 template <typename Fold>
 size_t FoldScratchBytes(const FoldPlan& plan) {
   if (plan.chunks == 1) return 0;
@@ -235,20 +258,7 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
       return store(task, group, {&fold, 1});
     }
     Fold folds[FoldPlan::kColumns];
-    // A fold stays in registers for the terms of four rows.
-    const T* rows[4];
-    int waiting = 0;
-    ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
-      rows[waiting++] = x + group.x + offset;
-      if (waiting == 4) {
-        AddFourRows(rows, group.columns, folds);
-        waiting = 0;
-      }
-    });
-    // No loop: compilers would merge it with that of AddRow, not vectorized.
-    if (waiting > 0) AddRow(rows[0], group.columns, folds);
-    if (waiting > 1) AddRow(rows[1], group.columns, folds);
-    if (waiting > 2) AddRow(rows[2], group.columns, folds);
+    AddColumns(axes, begin, end, x + group.x, group.columns, folds);
     store(task, group, {folds, static_cast<size_t>(group.columns)});
   };
   const int64_t cost =
