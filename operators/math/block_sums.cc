@@ -165,7 +165,7 @@ HWY_INLINE int64_t CompensatedGroup(const double* x,
     double* const to = sums + 2 * j;
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      hn::LoadInterleaved2(d, to + 2 * v * kLanes, total[v], lost[v]);
+      hn::LoadInterleaved2(d, to + int64_t{2} * v * kLanes, total[v], lost[v]);
     }
     const double* from = x + j;
     for (int64_t i = 0; i < rows; ++i, from += step) {
@@ -182,7 +182,7 @@ HWY_INLINE int64_t CompensatedGroup(const double* x,
     }
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      hn::StoreInterleaved2(total[v], lost[v], d, to + 2 * v * kLanes);
+      hn::StoreInterleaved2(total[v], lost[v], d, to + int64_t{2} * v * kLanes);
     }
   }
   return j;
