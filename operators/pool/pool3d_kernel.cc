@@ -100,11 +100,13 @@ void TakeLines(const PoolGeometry& g, const T* channel, const Take& take) {
                   const int64_t to = row + reach.first;
                   const int64_t count = reach.last - reach.first;
                   if (stride == 1) {
-                    for (int64_t i = 0; i < count; ++i)
+                    for (int64_t i = 0; i < count; ++i) {
                       take(to + i, x[i]);
+                    }
                   } else if (stride == 2) {
-                    for (int64_t i = 0; i < count; ++i)
+                    for (int64_t i = 0; i < count; ++i) {
                       take(to + i, x[2 * i]);
+                    }
                   } else {
                     for (int64_t i = 0; i < count; ++i) {
                       take(to + i, x[i * stride]);
@@ -120,7 +122,7 @@ void MaxOfLines(const PoolGeometry& g, const T* channel, T* out) {
   std::fill(out, out + g.windows, -std::numeric_limits<T>::infinity());
   TakeLines(g, channel, [out](int64_t window, T x) {
     const T best = out[window];
-    out[window] = x > best || x != x ? x : best;
+    out[window] = x > best || std::isnan(x) ? x : best;
   });
 }
 
