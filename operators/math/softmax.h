@@ -34,10 +34,10 @@ SLUICE_API void Softmax(SoftmaxStep step,
                         const T* grad,
                         T* out);
 
-// The rows of so many elements that a thread takes at once: below about 10 us
-// of work, a second thread costs more than it saves.
-constexpr int64_t SoftmaxRowsAtOnce(int64_t elements) {
-  return 1 + 16'384 / (1 + elements);
+// Returns the grain size for ParallelFor over rows of `row_size` elements: with
+// less than about 10 us of work, a second thread costs more than it saves.
+constexpr int64_t SoftmaxRowsAtOnce(int64_t row_size) {
+  return 1 + 16'384 / (1 + row_size);
 }
 
 // The labels of [rows, size] logits: for each row an index in [0, size) or

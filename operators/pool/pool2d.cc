@@ -41,7 +41,7 @@ Cut Columns(const Pool2dGeometry& g, int64_t ow) {
           g.end_w};
 }
 
-// What the averages of a line are divided by.
+// The divisors of the averages in a line.
 struct Divisors {
   const Pool2dGeometry* g = nullptr;
   int64_t rows = 0;    // counted in a window

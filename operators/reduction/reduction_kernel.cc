@@ -140,7 +140,7 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
 template <typename Fold, typename T>
 void AddRow(const T* row, int64_t columns, Fold* __restrict folds) {
   for (int64_t j = 0; j < columns; ++j) {
-    Fold fold = folds[j];  // stored whatever Add does: loops vectorize then
+    Fold fold = folds[j];
     fold.Add(Widen(row[j]));
     folds[j] = fold;
   }

@@ -192,7 +192,7 @@ auto ColumnsSearch(int64_t size) {
              : &BestOfColumns<int64_t, kLargest, kLast, T>;
 }
 
-// Searches rows of at most so many elements as columns of a copy.
+// Rows of up to kShortRow elements are transposed and searched as columns.
 constexpr int64_t kShortRow = 8;
 template <bool kLargest, bool kLast, typename T>
 void BestOfShortRows(const ArgBestPlan& plan, const T* x, int64_t* out) {

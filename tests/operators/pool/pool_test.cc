@@ -36,7 +36,7 @@ void ExpectSame(const std::vector<float>& found,
   }
 }
 
-// Of one channel, first and last are the same elements.
+// With one channel, NCHW and NHWC have the same layout in memory.
 TEST(Pool2d, OfChannelsFirstAndLastAreTheSame) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
