@@ -112,15 +112,17 @@ function(sluice_scan_registrations out)
   set(${out}_sources ${sources} PARENT_SCOPE)
 endfunction()
 
-# sluice_registration_calls(NAME source...)
+# sluice_registration_calls(NAME [LATE] source...)
 # Sets in the caller: symbols, what sluice_scan_registrations returns;
 # declarations, of these functions; calls, the lines that call them for
 # `registry`; versions_source, a source to compile with them. It has the versions
 # of their kernels: a hash of the registering source and of the operators' files
 # that it includes, which is computed when one of them has changed. The family of
-# ops is the folder of the source below operators/, or "".
+# ops is the folder of the source below operators/, or "". With LATE, operators
+# and kernels are registered when somebody asks for them.
 function(sluice_registration_calls name)
-  sluice_scan_registrations(symbols ${ARGN})
+  cmake_parse_arguments(arg "LATE" "" "" ${ARGN})
+  sluice_scan_registrations(symbols ${arg_UNPARSED_ARGUMENTS})
   set(files ${symbols_sources})
   list(REMOVE_DUPLICATES files)
   set(versions "SluiceKernelVersions_${name}")
@@ -134,8 +136,16 @@ function(sluice_registration_calls name)
     if(source MATCHES "^.*/operators/([^/]+)/")
       set(family "${CMAKE_MATCH_1}")
     endif()
-    string(APPEND calls
-      "  registry.AddFrom(${versions}[${index}], \"${family}\", &${symbol});\n")
+    if(arg_LATE AND symbol MATCHES "^SluiceRegisterKernel_(.+)_[A-Za-z]+Place_")
+      string(APPEND calls "  registry.AddKernelsLater(\"${CMAKE_MATCH_1}\", "
+        "${versions}[${index}], &${symbol});\n")
+    elseif(arg_LATE AND symbol MATCHES "^SluiceRegisterOperator_(.+)$")
+      string(APPEND calls "  registry.AddOperatorLater(\"${CMAKE_MATCH_1}\", "
+        "${versions}[${index}], \"${family}\", &${symbol});\n")
+    else()
+      string(APPEND calls "  registry.AddFrom(${versions}[${index}], "
+        "\"${family}\", &${symbol});\n")
+    endif()
   endforeach()
 
   set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/WriteKernelVersions.cmake")
@@ -174,7 +184,7 @@ function(sluice_write_registration file)
   cmake_parse_arguments(arg "" "FUNCTION;DIRECTORY" "SOURCES;MODULES" ${ARGN})
   string(REGEX REPLACE "::[A-Za-z0-9_]+$" "" namespace "${arg_FUNCTION}")
   string(REGEX REPLACE "^.*::" "" name "${arg_FUNCTION}")
-  sluice_registration_calls("${name}" ${arg_SOURCES})
+  sluice_registration_calls("${name}" LATE ${arg_SOURCES})
   set(versions_source "${versions_source}" PARENT_SCOPE)
   foreach(module IN LISTS arg_MODULES)
     string(TOUPPER "${module}" library)
@@ -219,7 +229,7 @@ endfunction()
 # is called first.
 function(sluice_add_module name)
   cmake_parse_arguments(arg "EXTRA_INIT" "" "SOURCES" ${ARGN})
-  sluice_registration_calls("${name}" ${arg_SOURCES})
+  sluice_registration_calls("${name}" LATE ${arg_SOURCES})
   if(arg_EXTRA_INIT)
     string(APPEND declarations "void SluiceStartModule();\n")
     string(PREPEND calls "  SluiceStartModule();\n")

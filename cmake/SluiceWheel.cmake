@@ -57,12 +57,13 @@ if(NOT EXISTS "${libgomp}")
   message(STATUS "Sluice: the wheel: without libgomp, which the compiler lacks")
   set(libgomp "")
 endif()
-set(scanned "$<TARGET_FILE:sluice>")
+set(onednn "")
 if(TARGET sluice_onednn)
-  list(APPEND scanned "$<TARGET_FILE:sluice_onednn>")
+  set(onednn "$<TARGET_SONAME_FILE:DNNL::dnnl>")
 endif()
 install(CODE "
-  set(scanned \"${scanned}\")
+  set(scanned \"$<TARGET_FILE:sluice>\" ${onednn})
+  set(onednn \"${onednn}\")
   set(libgomp \"${libgomp}\")
   set(strip \"${CMAKE_STRIP}\")" COMPONENT python)
 install(CODE [[
@@ -70,7 +71,7 @@ install(CODE [[
     RESOLVED_DEPENDENCIES_VAR libraries
     PRE_EXCLUDE_REGEXES "^ld-linux" "^libsluice" "^libgomp[.]"
       "^lib(c|m|dl|rt|pthread|stdc[+][+]|gcc_s)[.]so")
-  foreach(library IN LISTS libraries libgomp)
+  foreach(library IN LISTS libraries libgomp onednn)
     cmake_path(GET library FILENAME name)
     set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/sluice")
     if(name MATCHES "^libgomp[.]")

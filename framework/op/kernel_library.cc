@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -288,7 +289,9 @@ bool HasPass(const Registry& registry, const std::string& name) {
 }
 
 // Calls the library, whose errors then name it.
-void Add(const std::string& path, AddKernels add, Registry* registry) {
+void Add(const std::string& path,
+         const std::function<void(Registry&)>& add,
+         Registry* registry) {
   try {
     add(*registry);
   } catch (const Error& error) {
@@ -306,7 +309,11 @@ KernelLibrary Register(const std::string& path,
                        const Loaded& replaceable,
                        Registry* registry) {
   Registry staged;
-  Add(path, add, &staged);
+  const auto add_all = [add](Registry& to) {
+    add(to);
+    to.Kernels();  // also what is late
+  };
+  Add(path, add_all, &staged);
   KernelLibrary library;
   library.path = path;
   library.operators = staged.OpNames();

@@ -125,6 +125,12 @@ SLUICE_API void AddKernel(
     std::unique_ptr<OpKernel> (*make)(const OpKernelConstruction&),
     std::span<const DType> dtypes);
 
+// Calls `add` with `op` when kernels of it are first asked for.
+SLUICE_API void AddLater(
+    Registry& registry,
+    std::string_view op,
+    std::function<void(Registry& registry, std::string_view op)> add);
+
 template <typename... Kernels>
 void AddKernels(Registry& registry,
                 std::string_view op,
@@ -163,8 +169,10 @@ struct TakenWhen {
 // REGISTER_TABLE), like REGISTER_OP_CPU_KERNEL for a single op.
 template <typename... Kernels>
 void AddPlainKernels(Registry& registry, std::string_view op, PlaceKey place) {
-  internal::AddKernels<Kernels...>(registry, op, place, "PLAIN", "plain",
-                                   KernelTraits());
+  internal::AddLater(registry, op, [=](Registry& to, std::string_view of) {
+    internal::AddKernels<Kernels...>(to, of, place, "PLAIN", "plain",
+                                     KernelTraits());
+  });
 }
 
 }  // namespace sluice

@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
+#include <utility>
 
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/op/near_names.h"
@@ -30,6 +32,18 @@ std::string CostRow(const KernelDef& kernel, const KernelWork& work) {
 
 // A deque and a map keep addresses valid while entries are added.
 struct Registry::State {
+  // What is not registered yet of one op.
+  struct Late {
+    struct Part {
+      const char* version;
+      const char* family;
+      std::function<void(Registry& registry)> add;
+    };
+    std::vector<Part> parts;
+    bool has_operator = false;
+    bool begun = false;
+  };
+
   mutable std::shared_mutex mutex;
   std::deque<OpSchema> all_schemas;  // with those that were replaced
   std::map<std::string, const OpSchema*, std::less<>> schemas;
@@ -39,6 +53,8 @@ struct Registry::State {
   std::map<std::string, std::string, std::less<>> library_versions;
   std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
+  std::map<std::string, Late, std::less<>> late;  // by op
+  std::recursive_mutex late_mutex;                // of who adds them
   std::atomic<uint64_t> replacements = 0;
 
   // Completes the kernel and stores it at a stable address.
@@ -52,7 +68,7 @@ struct Registry::State {
   }
 };
 
-Registry::Registry() : state_(std::make_unique<State>()) {}
+Registry::Registry() : state_(std::make_unique<State>()), self_(this) {}
 Registry::~Registry() = default;
 
 namespace {
@@ -97,6 +113,7 @@ Registry& Registry::Global() {
 
 void Registry::AddOperator(std::string_view name,
                            const std::function<void(OpSchema&)>& fill) {
+  AddLate(name);
   OpSchema schema{std::string(name)};
   schema.Family(t_source.family);
   fill(schema);
@@ -117,6 +134,7 @@ void Registry::AddOperator(std::string_view name,
 }
 
 void Registry::ReplaceOperator(const OpSchema& schema) {
+  AddLate(schema.name());
   const std::unique_lock lock(state_->mutex);
   const OpSchema* stored = &state_->all_schemas.emplace_back(schema);
   const bool is_new =
@@ -140,8 +158,62 @@ static bool HaveOneName(const KernelDef& a, const KernelDef& b) {
   return a.variant == b.variant && a.key == b.key;
 }
 
+void Registry::AddOperatorLater(std::string_view op,
+                                const char* version,
+                                const char* family,
+                                void (*add)(Registry& registry)) {
+  const std::unique_lock lock(state_->mutex);
+  State::Late& late = state_->late[std::string(op)];
+  late.has_operator = true;
+  late.parts.push_back({version, family, add});
+}
+
+void Registry::AddKernelsLater(std::string_view op,
+                               const char* version,
+                               std::function<void(Registry&)> add) {
+  const std::unique_lock lock(state_->mutex);
+  state_->late[std::string(op)].parts.push_back({version, "", std::move(add)});
+}
+
+// Registers what is late of an op. Other threads wait for it; what adds it
+// comes here again, and passes.
+void Registry::AddLate(std::string_view op) const {
+  {
+    const std::shared_lock lock(state_->mutex);
+    if (!state_->late.contains(op)) return;
+  }
+  const std::lock_guard one_thread(state_->late_mutex);
+  std::vector<State::Late::Part> parts;
+  {
+    const std::unique_lock lock(state_->mutex);
+    const auto found = state_->late.find(op);
+    if (found == state_->late.end()) return;
+    if (std::exchange(found->second.begun, true)) return;
+    parts = found->second.parts;
+  }
+  for (const auto& [version, family, add] : parts) {
+    self_->AddFrom(version, family, add);
+  }
+  const std::unique_lock lock(state_->mutex);
+  state_->late.erase(state_->late.find(op));
+}
+
+void Registry::AddAllLate() const {
+  std::vector<std::string> ops;
+  {
+    const std::shared_lock lock(state_->mutex);
+    for (const auto& [op, late] : state_->late) {
+      ops.push_back(op);
+    }
+  }
+  for (const std::string& op : ops) {
+    AddLate(op);
+  }
+}
+
 void Registry::AddKernel(KernelDef kernel) {
   CheckComplete(kernel);
+  AddLate(kernel.op);
   const std::unique_lock lock(state_->mutex);
   auto& same_op = state_->by_op[kernel.op];
   for (const KernelDef* other : same_op) {
@@ -154,6 +226,7 @@ void Registry::AddKernel(KernelDef kernel) {
 
 void Registry::ReplaceKernel(KernelDef kernel) {
   CheckComplete(kernel);
+  AddLate(kernel.op);
   const std::unique_lock lock(state_->mutex);
   auto& same_op = state_->by_op[kernel.op];
   const auto same_name = std::ranges::find_if(
@@ -169,9 +242,14 @@ void Registry::ReplaceKernel(KernelDef kernel) {
 }
 
 const OpSchema* Registry::FindSchema(std::string_view op) const {
-  const std::shared_lock lock(state_->mutex);
-  const auto found = state_->schemas.find(op);
-  return found == state_->schemas.end() ? nullptr : found->second;
+  const auto find = [&]() -> const OpSchema* {
+    const std::shared_lock lock(state_->mutex);
+    const auto found = state_->schemas.find(op);
+    return found == state_->schemas.end() ? nullptr : found->second;
+  };
+  if (const OpSchema* schema = find()) return schema;
+  AddLate(op);
+  return find();
 }
 
 const OpSchema& Registry::Schema(std::string_view op) const {
@@ -184,6 +262,7 @@ const OpSchema& Registry::Schema(std::string_view op) const {
 }
 
 const OpSchema& Registry::OpFor(OpRole role) const {
+  AddAllLate();
   const std::shared_lock lock(state_->mutex);
   const auto found = state_->by_role.find(role);
   if (found == state_->by_role.end()) {
@@ -194,6 +273,7 @@ const OpSchema& Registry::OpFor(OpRole role) const {
 }
 
 std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
+  AddLate(op);
   const std::shared_lock lock(state_->mutex);
   const auto found = state_->by_op.find(op);
   if (found == state_->by_op.end()) return {};
@@ -201,6 +281,7 @@ std::vector<const KernelDef*> Registry::Kernels(std::string_view op) const {
 }
 
 std::vector<const KernelDef*> Registry::Kernels() const {
+  AddAllLate();
   const std::shared_lock lock(state_->mutex);
   std::vector<const KernelDef*> kernels;
   for (const auto& [op, of_op] : state_->by_op) {
@@ -220,10 +301,11 @@ void Registry::AddModule(KernelModule module) {
 
 void Registry::AddFrom(const char* version,
                        const char* family,
-                       void (*add)(Registry& registry)) {
+                       const std::function<void(Registry&)>& add) {
   const struct Guard {
     explicit Guard(Source source) { t_source = source; }
-    ~Guard() { t_source = {}; }
+    ~Guard() { t_source = before; }
+    const Source before = t_source;
   } guard({version, family});
   add(*this);
 }
@@ -277,11 +359,22 @@ std::vector<std::string> Registry::ModuleLibraries() const {
 
 std::vector<std::string> Registry::OpNames() const {
   const std::shared_lock lock(state_->mutex);
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const auto& [name, schema] : state_->schemas) {
-    names.push_back(name);
+    names.insert(name);
   }
-  return names;
+  for (const auto& [name, late] : state_->late) {
+    if (late.has_operator) names.insert(name);
+  }
+  return {names.begin(), names.end()};
+}
+
+void internal::AddLater(Registry& registry,
+                        std::string_view op,
+                        std::function<void(Registry&, std::string_view)> add) {
+  registry.AddKernelsLater(op, t_source.version,
+                           [name = std::string(op), add = std::move(add)](
+                               Registry& to) { add(to, name); });
 }
 
 void internal::AddKernel(

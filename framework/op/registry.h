@@ -128,7 +128,17 @@ class SLUICE_API Registry {
   // its operators get `family`, unless their schemas say another one.
   void AddFrom(const char* version,
                const char* family,
-               void (*add)(Registry& registry));
+               const std::function<void(Registry& registry)>& add);
+  // Calls AddFrom for `add` when somebody first asks for the operator `op`, or
+  // for its kernels: there are thousands, and a process needs few. `add` adds
+  // the operator, or kernels of it only.
+  void AddOperatorLater(std::string_view op,
+                        const char* version,
+                        const char* family,
+                        void (*add)(Registry& registry));
+  void AddKernelsLater(std::string_view op,
+                       const char* version,
+                       std::function<void(Registry& registry)> add);
   // Sets a library's version ("oneDNN 3.2.1") in the recorded_version of
   // kernels of `library` ("ONEDNN") that are added later.
   void SetLibraryVersion(std::string_view library, std::string_view version);
@@ -157,8 +167,12 @@ class SLUICE_API Registry {
   std::vector<std::string> ModuleLibraries() const;
 
  private:
+  void AddLate(std::string_view op) const;
+  void AddAllLate() const;
+
   struct State;
   std::unique_ptr<State> state_;
+  Registry* self_;  // what is late is added where it is looked up
 };
 
 // Defined in a generated file: registers every operator and kernel of

@@ -182,9 +182,9 @@ struct HintNote {
 
 // A kernel of the plan and its arguments.
 struct PlannedOp {
-  // Plans for other sizes share kernels that do not depend on these.
+  // Plans for other sizes share what does not depend on these.
   std::shared_ptr<const OpKernel> kernel;
-  ArgTable arguments;
+  std::shared_ptr<const ArgTable> arguments;
   std::vector<uint8_t> input_constant;  // see KernelQuery
   std::vector<int> inputs;              // slots
   std::vector<int> outputs;             // slots

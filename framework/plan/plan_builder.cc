@@ -335,7 +335,8 @@ void PlanBuilder::AddOp(int op_index) {
   BindInputs(op, &planned);
   if (decision.kernel->has_own_queue()) OrderAfterKernels(planned.device);
   BindOutputs(op, &planned);
-  planned.arguments = MakeArgTable(op.QueryAt(decision.place));
+  planned.arguments = std::make_shared<const ArgTable>(
+      MakeArgTable(op.QueryAt(decision.place)));
   planned.input_constant = op.input_constant;
   planned.sizes_change = op.sizes_change;
   AddScratch(&planned);

@@ -389,7 +389,9 @@ bool Resizing::ResizeOp(Instruction* step) {
   const Decision& decision = base_.decisions()[position];
   inputs_.Set(plan_->slots_, op.inputs);
   outputs_.Set(plan_->slots_, op.outputs);
-  op.arguments.output_dims = outputs_.dims;
+  auto arguments = std::make_shared<ArgTable>(*op.arguments);
+  arguments->output_dims = outputs_.dims;
+  op.arguments = std::move(arguments);
   const KernelQuery query = {Registry::Global().Schema(desc.type),
                              desc,
                              inputs_.dims,

@@ -101,7 +101,14 @@ const OpSchema* FindCounterpart(std::string_view type) {
   const auto known = kFound->find(type);
   if (known != kFound->end()) return known->second;
   const Registry& registry = Registry::Global();
-  for (const std::string& name : registry.OpNames()) {
+  // Most names differ by case at most: the other ops need not be registered.
+  std::vector<std::string> names = registry.OpNames();
+  std::ranges::stable_partition(names, [&](const std::string& name) {
+    return std::ranges::equal(name, type, {}, {}, [](char letter) {
+      return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : +letter;
+    });
+  });
+  for (const std::string& name : names) {
     const OpSchema& schema = registry.Schema(name);
     if (schema.onnx().op_type != type) continue;
     return kFound->emplace(type, &schema).first->second;

@@ -44,8 +44,8 @@ std::vector<Fused> ChainsFrom(const Graph& graph,
 
 // Returns the ids of the removed ops; none if no kernel accepts a chain.
 std::vector<int> FuseFrom(Graph& graph, int id) {
+  if (!CanBeStep(graph.op(id).desc)) return {};
   const OpDesc op = graph.op(id).desc;
-  if (!CanBeStep(op)) return {};
   const auto dtypes = FloatDTypes();
   for (const char* argument : {"X", "Y"}) {
     if (op.Input(argument).empty()) continue;

@@ -69,8 +69,8 @@ int FoldBatchNorm(Graph& graph) {
   int changes = 0;
   const std::vector<int> order = graph.order();
   for (const int id : order) {
+    if (graph.op(id).desc.type != "conv2d") continue;
     const OpDesc conv = graph.op(id).desc;
-    if (conv.type != "conv2d") continue;
     Fusion fusion(conv, id);
     TakeInBias(graph, &fusion);
     const auto reader = graph.OnlyReader(fusion.out());

@@ -1,5 +1,6 @@
 #include "sluice/operators/onednn/engine.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include "sluice/framework/op/registry.h"
@@ -40,6 +41,29 @@ std::string_view Reason(dnnl_status_t status) {
 }
 
 }  // namespace
+
+// Returns the handle of the library, which stays loaded.
+static void* Library() {
+  void* handle = dlopen(SLUICE_ONEDNN_FILE, RTLD_NOW | RTLD_LOCAL);
+  SLUICE_ENFORCE(handle != nullptr, ErrorCode::kUnimplemented, "onednn.missing",
+                 "oneDNN cannot be loaded: {}", dlerror());
+  auto* version =
+      reinterpret_cast<decltype(&dnnl_version)>(dlsym(handle, "dnnl_version"));
+  SLUICE_ENFORCE(version != nullptr && version()->major == DNNL_VERSION_MAJOR &&
+                     version()->minor >= DNNL_VERSION_MINOR,
+                 ErrorCode::kUnimplemented, "onednn.version",
+                 "{} is not the oneDNN {}.{} that these kernels are for",
+                 SLUICE_ONEDNN_FILE, DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
+  return handle;
+}
+
+void* LateFunction(const char* name) {
+  static void* const library = Library();
+  void* function = dlsym(library, name);
+  SLUICE_ENFORCE(function != nullptr, ErrorCode::kUnimplemented,
+                 "onednn.missing", "oneDNN has no function {}", name);
+  return function;
+}
 
 const dnnl::engine& Engine() {
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
@@ -120,8 +144,7 @@ extern "C" void SluiceStartModule();
 
 // Recorded times of the kernels are valid for this version only.
 void SluiceStartModule() {
-  const dnnl::version_t& version = *dnnl::version();
   sluice::Registry::Global().SetLibraryVersion(
-      "ONEDNN", sluice::Format("oneDNN {}.{}.{}", version.major, version.minor,
-                               version.patch));
+      "ONEDNN", sluice::Format("oneDNN {}.{}.{}", DNNL_VERSION_MAJOR,
+                               DNNL_VERSION_MINOR, DNNL_VERSION_PATCH));
 }

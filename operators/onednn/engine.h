@@ -2,9 +2,8 @@
 
 #include <string_view>
 
-#include <dnnl.hpp>
-
 #include "sluice/framework/values/ddim.h"
+#include "sluice/operators/onednn/late_functions.h"
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/function_ref.h"

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -25,18 +26,14 @@ struct Mount {
   std::string controllers;  // of v1, "rw,cpu,cpuacct"
 };
 
-bool ListHas(const std::string& list, std::string_view word) {
-  std::istringstream words(list);
-  for (std::string item; std::getline(words, item, ',');) {
-    if (item == word) return true;
-  }
-  return false;
+bool ListHas(const std::string& list, const std::string& word) {
+  return ("," + list + ",").find("," + word + ",") != std::string::npos;
 }
 
 // One line of mountinfo: id parent dev root point options... - type source
 // super-options. False for other file systems.
 bool ParseMount(const std::string& line, Mount* mount) {
-  const size_t dash = line.find(" - ");
+  const size_t dash = line.find(" - cgroup");
   if (dash == std::string::npos) return false;
   std::istringstream left(line.substr(0, dash)), right(line.substr(dash + 3));
   std::string id, parent, device, type, source;
@@ -178,13 +175,17 @@ int64_t HostMemoryBytes() {
 
 CgroupLimits ReadCgroupLimits(const std::string& root) {
   RawLimits limits;
+  std::vector<std::string> groups;
+  std::ifstream lines(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(lines, line);) {
+    groups.push_back(line);
+  }
   std::ifstream mounts(root + "/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     Mount mount;
     if (!ParseMount(line, &mount)) continue;
     // Lines of /proc/self/cgroup: "0::/path" for v2, "4:memory:/path" for v1.
-    std::ifstream groups(root + "/proc/self/cgroup");
-    for (std::string group; std::getline(groups, group);) {
+    for (const std::string& group : groups) {
       const size_t first = group.find(':');
       const size_t second = group.find(':', first + 1);
       if (first == std::string::npos || second == std::string::npos) continue;

@@ -16,12 +16,17 @@ namespace fs = std::filesystem;
 namespace {
 
 // Returns the path of libsluice.so, or of the program.
-fs::path OwnFile() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&LoadModule), &info) == 0) return {};
-  std::error_code error;
-  const fs::path file = fs::canonical(info.dli_fname, error);
-  return error ? fs::path() : file;
+const fs::path& OwnFile() {
+  static auto* const kFile = new fs::path([]() -> fs::path {
+    Dl_info info;
+    if (dladdr(reinterpret_cast<const void*>(&LoadModule), &info) == 0) {
+      return {};
+    }
+    std::error_code error;
+    const fs::path file = fs::canonical(info.dli_fname, error);
+    return error ? fs::path() : file;
+  }());
+  return *kFile;
 }
 
 // Raises the reason if the module cannot be loaded.
