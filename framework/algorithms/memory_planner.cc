@@ -20,6 +20,8 @@ constexpr size_t kMaxBytes = size_t{1} << 60;
 // The limit for best fit by size, which compares all pairs of requests that are
 // in use together: 0.1 s of work.
 constexpr size_t kMaxPairs = size_t{1} << 25;
+// Up to this number looking at each one is faster than a tree.
+constexpr size_t kFewRequests = 256;
 
 size_t Aligned(size_t bytes) {
   return AlignUp(std::max<size_t>(bytes, 1));
@@ -68,11 +70,13 @@ size_t CountPairs(const std::vector<MemoryRequest>& requests) {
 
 // The requests with offsets, indexed by their time of use: a tree over all
 // requests in the order of their first instruction. Each node stores the latest
-// last instruction among the placed ones.
+// last instruction among the placed ones. Few requests are a list.
 class PlacedRequests {
  public:
   explicit PlacedRequests(const std::vector<MemoryRequest>& requests)
-      : requests_(requests), order_(ByFirst(requests)), leaves_(1) {
+      : requests_(requests), is_list_(requests.size() <= kFewRequests) {
+    if (is_list_) return;
+    order_ = ByFirst(requests);
     while (leaves_ < order_.size()) {
       leaves_ *= 2;
     }
@@ -84,6 +88,12 @@ class PlacedRequests {
   }
 
   void Add(size_t index) {
+    if (is_list_) {
+      order_.insert(std::ranges::upper_bound(order_, requests_[index].offset,
+                                             {}, Offset()),
+                    index);
+      return;
+    }
     for (size_t node = leaf_of_[index]; node > 0; node /= 2) {
       latest_[node] = std::max(latest_[node], requests_[index].last);
     }
@@ -93,13 +103,29 @@ class PlacedRequests {
   const std::vector<std::pair<size_t, size_t>>& Beside(
       const MemoryRequest& request) {
     found_.clear();
-    Visit(1, 0, leaves_, request);
-    std::sort(found_.begin(), found_.end());
+    if (!is_list_) {
+      Visit(1, 0, leaves_, request);
+      std::sort(found_.begin(), found_.end());
+      return found_;
+    }
+    for (const size_t index : order_) {
+      const MemoryRequest& other = requests_[index];
+      if (other.first <= request.last && other.last >= request.first) {
+        Find(other);
+      }
+    }
     return found_;
   }
 
  private:
   static constexpr int kNever = std::numeric_limits<int>::min();
+
+  auto Offset() const {
+    return [this](size_t index) { return requests_[index].offset; };
+  }
+  void Find(const MemoryRequest& other) {
+    found_.emplace_back(other.offset, other.offset + Aligned(other.bytes));
+  }
 
   // Visits the leaves [begin, end) below `node`.
   void Visit(size_t node,
@@ -111,8 +137,7 @@ class PlacedRequests {
       return;
     }
     if (node >= leaves_) {
-      const MemoryRequest& other = requests_[order_[begin]];
-      found_.emplace_back(other.offset, other.offset + Aligned(other.bytes));
+      Find(requests_[order_[begin]]);
       return;
     }
     const size_t middle = begin + (end - begin) / 2;
@@ -121,8 +146,9 @@ class PlacedRequests {
   }
 
   const std::vector<MemoryRequest>& requests_;
-  std::vector<size_t> order_;
-  size_t leaves_;
+  bool is_list_;
+  std::vector<size_t> order_;  // of a list: the placed ones, by offset
+  size_t leaves_ = 1;
   std::vector<int> latest_;      // by node
   std::vector<size_t> leaf_of_;  // by request
   std::vector<std::pair<size_t, size_t>> found_;
@@ -239,8 +265,9 @@ size_t PlanByTime(std::vector<MemoryRequest>* requests) {
 }  // namespace
 
 size_t PlanMemory(std::vector<MemoryRequest>* requests) {
-  return CountPairs(*requests) <= kMaxPairs ? PlanBySize(requests)
-                                            : PlanByTime(requests);
+  const bool few = requests->size() <= kFewRequests;
+  return few || CountPairs(*requests) <= kMaxPairs ? PlanBySize(requests)
+                                                   : PlanByTime(requests);
 }
 
 }  // namespace sluice

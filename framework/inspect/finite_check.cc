@@ -121,7 +121,7 @@ void RequireNotGiven(const PlannedOp& op,
                  ErrorCode::kInternal, "run.nan_given",
                  "{}: input {} ({} {}) has {} already, the first NaN is "
                  "{}: {}",
-                 op.arguments->op, slot.var, slot.dtype, slot.dims,
+                 op.arguments.op, slot.var, slot.dtype, slot.dims,
                  Elements(input).CountsText(), ElementText(nan, input.dims()),
                  fed ? "it was fed"
                      : "it was stored in the scope, perhaps by a run "
@@ -161,7 +161,7 @@ void FiniteCheck::After(const Plan& plan,
         element < 0, ErrorCode::kInternal, "run.not_finite",
         "{}: output {} ({} {} at {}) has {}, the first{} is {}, "
         "although {}: {}",
-        op.arguments->op, plan.slots()[slot].var, output.dtype(), output.dims(),
+        op.arguments.op, plan.slots()[slot].var, output.dtype(), output.dims(),
         op.place, Elements(output).CountsText(),
         find == Find::kNaN ? " NaN" : "", ElementText(element, output.dims()),
         find == Find::kNaN ? "no input has a NaN" : "all inputs are finite",

@@ -78,7 +78,7 @@ void RequireWritten(const Plan& plan,
   Raise(ErrorCode::kInternal, "run.unwritten",
         "{}: kernel {} left {} of {} elements of output {} ({} {} at {}) "
         "unwritten, the first is element {}",
-        op.arguments->op,
+        op.arguments.op,
         decision == plan.decisions().end() ? "of a library"
                                            : KernelName(*decision->kernel),
         left / size, host.numel(), slot.var, slot.dtype, slot.dims, op.place,

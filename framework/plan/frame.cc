@@ -150,7 +150,7 @@ void Frame::MakeContexts() {
       arguments_.push_back(&tensors_[slot]);
     }
     contexts_.emplace_back(
-        *op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
+        op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
         inputs, outputs,
         op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data(), &run_);
   }

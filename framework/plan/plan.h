@@ -182,9 +182,9 @@ struct HintNote {
 
 // A kernel of the plan and its arguments.
 struct PlannedOp {
-  // Plans for other sizes share what does not depend on these.
+  // Plans for other sizes share kernels that do not depend on these.
   std::shared_ptr<const OpKernel> kernel;
-  std::shared_ptr<const ArgTable> arguments;
+  ArgTable arguments;
   std::vector<uint8_t> input_constant;  // see KernelQuery
   std::vector<int> inputs;              // slots
   std::vector<int> outputs;             // slots
@@ -196,26 +196,48 @@ struct PlannedOp {
   bool sizes_change = false;  // see OpFacts
 };
 
-// The ops of a plan. Plans for other sizes share them.
-class OpDescs {
+// A list whose elements plans for other sizes share.
+template <typename T>
+class SharedList {
  public:
-  OpDescs() = default;
-  explicit OpDescs(std::vector<OpDesc> descs) {
-    const auto all = std::make_shared<std::vector<OpDesc>>(std::move(descs));
-    for (const OpDesc& desc : *all) {
-      descs_.emplace_back(all, &desc);
+  class Iterator {
+   public:
+    explicit Iterator(const std::shared_ptr<const T>* at) : at_(at) {}
+    const T& operator*() const { return **at_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const = default;
+
+   private:
+    const std::shared_ptr<const T>* at_;
+  };
+
+  SharedList() = default;
+  explicit SharedList(std::vector<T> items) {
+    const auto all = std::make_shared<std::vector<T>>(std::move(items));
+    for (const T& item : *all) {
+      items_.emplace_back(all, &item);
     }
   }
 
-  size_t size() const { return descs_.size(); }
-  const OpDesc& operator[](size_t index) const { return *descs_[index]; }
-  void Set(size_t index, OpDesc desc) {
-    descs_[index] = std::make_shared<const OpDesc>(std::move(desc));
+  size_t size() const { return items_.size(); }
+  const T& operator[](size_t index) const { return *items_[index]; }
+  Iterator begin() const { return Iterator(items_.data()); }
+  Iterator end() const { return Iterator(items_.data() + items_.size()); }
+  void Add(T item) {
+    items_.push_back(std::make_shared<const T>(std::move(item)));
+  }
+  void Set(size_t index, T item) {
+    items_[index] = std::make_shared<const T>(std::move(item));
   }
 
  private:
-  std::vector<std::shared_ptr<const OpDesc>> descs_;
+  std::vector<std::shared_ptr<const T>> items_;
 };
+using OpDescs = SharedList<OpDesc>;
+using PlannedOps = SharedList<PlannedOp>;
 
 // Which kernels a plan has, and remarks about it.
 struct PlanChoice {
@@ -273,7 +295,7 @@ class SLUICE_API Plan {
   const Blocks& blocks() const { return blocks_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
-  const std::vector<PlannedOp>& ops() const { return ops_; }
+  const PlannedOps& ops() const { return ops_; }
   const std::vector<Decision>& decisions() const { return Choice().decisions; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
   // The ops by index: first those of the program, as changed by passes and
@@ -349,7 +371,7 @@ class SLUICE_API Plan {
   std::vector<int> late_slots_;
   std::vector<Slot> slots_;
   std::vector<QueueSpec> queues_;  // by Instruction::device
-  std::vector<PlannedOp> ops_;
+  PlannedOps ops_;
   std::vector<Instruction> instructions_;
   PlanCommit commit_;
   std::vector<std::pair<PlaceKey, size_t>> arenas_;

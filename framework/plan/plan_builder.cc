@@ -335,8 +335,7 @@ void PlanBuilder::AddOp(int op_index) {
   BindInputs(op, &planned);
   if (decision.kernel->has_own_queue()) OrderAfterKernels(planned.device);
   BindOutputs(op, &planned);
-  planned.arguments = std::make_shared<const ArgTable>(
-      MakeArgTable(op.QueryAt(decision.place)));
+  planned.arguments = MakeArgTable(op.QueryAt(decision.place));
   planned.input_constant = op.input_constant;
   planned.sizes_change = op.sizes_change;
   AddScratch(&planned);
@@ -357,7 +356,7 @@ void PlanBuilder::AddOp(int op_index) {
   if (planned.scratch >= 0) Use(planned.device, planned.scratch);
   Emit(instruction);
   LeaveLane(planned);
-  plan_->ops_.push_back(std::move(planned));
+  plan_->ops_.Add(std::move(planned));
   choice_.decisions.push_back(std::move(decision));
 }
 

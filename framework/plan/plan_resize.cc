@@ -172,6 +172,7 @@ Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
   plan.late_slots_ = base.late_slots_;
   plan.slots_ = base.slots_;
   plan.instructions_ = base.instructions_;
+  plan.ops_ = base.ops_;
   plan.op_descs_ = base.op_descs_;
   plan.idle_ops_ = base.idle_ops_;
   plan.base_choice_ = base.choice_;
@@ -181,7 +182,6 @@ Resizing::Resizing(const Plan& base, std::vector<FeedSpec> feeds)
 
 std::shared_ptr<const Plan> Resizing::Make() {
   if (!InferAsWritten() || !SetFeeds()) return nullptr;
-  plan_->ops_.resize(base_.ops_.size());
   for (Instruction& step : plan_->instructions_) {
     const bool fits = step.kind == InstructionKind::kCompute
                           ? ResizeOp(&step)
@@ -370,9 +370,8 @@ bool Resizing::IsUnchanged(const PlannedOp& op) const {
 
 bool Resizing::ResizeOp(Instruction* step) {
   const auto position = static_cast<size_t>(step->context);
-  PlannedOp& op = plan_->ops_[position];
-  op = base_.ops_[position];
-  if (IsUnchanged(op)) return true;
+  if (IsUnchanged(base_.ops_[position])) return true;
+  PlannedOp op = base_.ops_[position];
   for (const int input : op.inputs) {
     if (plan_->slots_[input].kind != SlotKind::kShape) continue;
     if (!SetDims(input, dims_[rules_.of_slot[input]])) return false;
@@ -389,9 +388,7 @@ bool Resizing::ResizeOp(Instruction* step) {
   const Decision& decision = base_.decisions()[position];
   inputs_.Set(plan_->slots_, op.inputs);
   outputs_.Set(plan_->slots_, op.outputs);
-  auto arguments = std::make_shared<ArgTable>(*op.arguments);
-  arguments->output_dims = outputs_.dims;
-  op.arguments = std::move(arguments);
+  op.arguments.output_dims = outputs_.dims;
   const KernelQuery query = {Registry::Global().Schema(desc.type),
                              desc,
                              inputs_.dims,
@@ -402,6 +399,7 @@ bool Resizing::ResizeOp(Instruction* step) {
                              op.input_constant};
   if (!MakeKernel(*decision.kernel, query, &op)) return false;
   step->kernel = op.kernel.get();
+  plan_->ops_.Set(position, std::move(op));
   return true;
 }
 

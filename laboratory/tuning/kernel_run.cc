@@ -52,8 +52,8 @@ OpFacts FactsOf(const Plan& plan, int planned_op) {
   facts.schema = &Registry::Global().Schema(facts.desc.type);
   facts.dtype = plan.decisions()[planned_op].kernel->key.dtype;
   facts.input_constant = planned.input_constant;
-  facts.outputs = planned.arguments->output_dims;
-  facts.output_dtypes = planned.arguments->output_dtypes;
+  facts.outputs = planned.arguments.output_dims;
+  facts.output_dtypes = planned.arguments.output_dtypes;
   for (const int slot : planned.inputs) {
     facts.inputs.push_back(plan.slots()[slot].dims);
     facts.input_dtypes.push_back(plan.slots()[slot].dtype);
