@@ -89,8 +89,8 @@ class PlacedRequests {
 
   void Add(size_t index) {
     if (is_list_) {
-      order_.insert(std::ranges::upper_bound(order_, requests_[index].offset,
-                                             {}, Offset()),
+      const auto offset = [&](size_t each) { return requests_[each].offset; };
+      order_.insert(std::ranges::upper_bound(order_, offset(index), {}, offset),
                     index);
       return;
     }
@@ -120,9 +120,6 @@ class PlacedRequests {
  private:
   static constexpr int kNever = std::numeric_limits<int>::min();
 
-  auto Offset() const {
-    return [this](size_t index) { return requests_[index].offset; };
-  }
   void Find(const MemoryRequest& other) {
     found_.emplace_back(other.offset, other.offset + Aligned(other.bytes));
   }

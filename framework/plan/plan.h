@@ -202,8 +202,14 @@ class SharedList {
  public:
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const T*;
+    using reference = const T&;
     explicit Iterator(const std::shared_ptr<const T>* at) : at_(at) {}
     const T& operator*() const { return **at_; }
+    const T* operator->() const { return at_->get(); }
     Iterator& operator++() {
       ++at_;
       return *this;

@@ -4,6 +4,7 @@ import faulthandler
 import functools
 import gc
 import os
+import textwrap
 import warnings
 
 import numpy as np
@@ -567,3 +568,21 @@ def test_the_interpreter_ends_while_kernels_run():
     done = python("-c", EXIT, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "end\n"
+
+
+def test_onednn_is_loaded_by_its_first_kernel():
+    if not any(k.library == "ONEDNN" for k in sl.kernels("conv2d")):
+        pytest.skip("without oneDNN")
+    run = python("-c", textwrap.dedent("""
+        import numpy as np
+        import sluice as sl
+
+        def products(hint):
+            x = np.ones((4, 4), "float32")
+            sl.run_op("matmul", {"X": x, "Y": x}, hint=hint)
+            with open("/proc/self/maps") as maps:
+                return "libdnnl" in maps.read()
+
+        print(products("require library=PLAIN"), products("require library=ONEDNN"))
+    """))
+    assert run.stdout.split() == ["False", "True"], run.stderr

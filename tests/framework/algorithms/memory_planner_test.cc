@@ -31,19 +31,40 @@ size_t LowerBound(const std::vector<MemoryRequest>& requests, int end) {
   return most;
 }
 
+std::vector<MemoryRequest> Drawn(int count, int end, std::mt19937* random) {
+  std::vector<MemoryRequest> requests;
+  for (int i = 0; i < count; ++i) {
+    MemoryRequest& request = requests.emplace_back();
+    request.bytes = (*random)() % 4 == 0 ? (*random)() % 3 : (*random)() % 1000;
+    request.first = static_cast<int>((*random)() % end);
+    request.last =
+        request.first + static_cast<int>((*random)() % (end - request.first));
+  }
+  return requests;
+}
+
+TEST(MemoryPlannerTest, ManyRequestsArePlacedLikeFew) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 20; ++round) {
+    auto few = Drawn(200, 60, &random);
+    auto many = few;
+    for (const MemoryRequest& later : Drawn(200, 60, &random)) {
+      many.push_back({later.bytes, later.first + 60, later.last + 60});
+    }
+    PlanMemory(&few);
+    PlanMemory(&many);
+    for (size_t i = 0; i < few.size(); ++i) {
+      ASSERT_EQ(few[i].offset, many[i].offset) << round << ": " << i;
+    }
+  }
+}
+
 TEST(MemoryPlannerTest, NoTwoLiveRequestsOverlap) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
-    const int count = static_cast<int>(random() % 40);
+    const int count = static_cast<int>(random() % (round < 10 ? 400 : 40));
     const int end = 1 + static_cast<int>(random() % 30);
-    std::vector<MemoryRequest> requests;
-    for (int i = 0; i < count; ++i) {
-      MemoryRequest& request = requests.emplace_back();
-      request.bytes = random() % 4 == 0 ? random() % 3 : random() % 1000;
-      request.first = static_cast<int>(random() % end);
-      request.last =
-          request.first + static_cast<int>(random() % (end - request.first));
-    }
+    std::vector<MemoryRequest> requests = Drawn(count, end, &random);
     const size_t total = PlanMemory(&requests);
     for (size_t a = 0; a < requests.size(); ++a) {
       ASSERT_EQ(requests[a].offset % 64, 0u);

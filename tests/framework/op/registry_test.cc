@@ -1,9 +1,12 @@
 #include "sluice/framework/op/registry.h"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
@@ -238,6 +241,64 @@ TEST(RegistryTest, OperatorsOfAMacroHaveTheFamilyOfTheirSource) {
   EXPECT_EQ(registry.Schema("of_folder").family(), "conv");
   EXPECT_EQ(registry.Schema("of_schema").family(), "activation");
   EXPECT_EQ(registry.Schema("later").family(), "");
+}
+
+void AddLateOperator(Registry& registry) {
+  registry.AddOperator("late", &Schema);
+}
+
+void AddLateKernel(Registry& registry) {
+  AddPlainKernels<PlainKernel>(registry, "late", CPUPlace());
+}
+
+TEST(RegistryTest, RegistersLateWhatIsAskedFor) {
+  Registry registry;
+  int calls = 0;
+  registry.AddOperatorLater("late", "1", "conv", &AddLateOperator);
+  registry.AddKernelsLater("late", "1f00c2a97b3e", [&calls](Registry& to) {
+    ++calls;
+    AddLateKernel(to);
+  });
+  EXPECT_EQ(registry.OpNames(), std::vector<std::string>{"late"});
+  EXPECT_EQ(registry.FindSchema("other"), nullptr);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(registry.Schema("late").family(), "conv");
+  EXPECT_EQ(calls, 1);
+  const auto kernels = registry.Kernels("late");
+  ASSERT_FALSE(kernels.empty());
+  EXPECT_EQ(kernels[0]->recorded_version, "1f00c2a97b3e");
+  EXPECT_EQ(registry.Kernels().size(), kernels.size());
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(RegistryTest, WhatIsLateIsThereAlready) {
+  Registry registry;
+  registry.AddOperatorLater("late", "1", "conv", &AddLateOperator);
+  registry.AddKernelsLater("late", "1", &AddLateKernel);
+  ExpectError(ErrorCode::kInvalidArgument, "registry.operator_twice", {"late"},
+              [&] { registry.AddOperator("late", &Schema); });
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_twice", {"late"},
+              [&] {
+                AddLateKernel(registry);
+                registry.Kernels("late");
+              });
+}
+
+TEST(RegistryTest, ThreadsWaitForWhatIsLate) {
+  Registry registry;
+  registry.AddKernelsLater("late", "1", [](Registry& to) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    AddLateKernel(to);
+  });
+  std::vector<std::thread> threads;
+  std::atomic<int> without = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { without += registry.Kernels("late").empty(); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(without, 0);
 }
 
 TEST(RegistryTest, EachBuiltInKernelHasTheHashOfItsSources) {
