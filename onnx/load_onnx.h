@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,7 +69,7 @@ struct SLUICE_API OnnxModel {
   // The model's own strings. Others may be fed as numbers after theirs, equal
   // for equal strings.
   std::vector<std::string> texts;
-  // The names in OnnxOptions::initialisers that the graph's initialisers have.
+  // The names in OnnxOptions::initialisers that the graph has.
   std::vector<std::string> replaced;
 
   // Sets the variables of `scope` to `parameters`, sharing their memory. Takes
@@ -87,10 +88,13 @@ struct OnnxOptions {
   // How many tensors the inputs have that are sequences, by name: the model
   // then has inputs "x[0]", "x[1]", ... instead of x.
   std::map<std::string, int64_t> sequence_lengths = {};
+  // The inputs that are optional values and have none. The others are fed.
+  std::set<std::string> absent_inputs = {};
   // Values, on the host, for initialisers of the model's graph, instead of
-  // those in the file: their external data is not read. The import shares
-  // their memory. Names that are no initialisers are ignored; a dtype or shape
-  // that is not the initialiser's is InvalidArgument.
+  // those in the file: their external data is not read. Inputs become constants
+  // of the program by them, on which lengths of sequences may depend. The
+  // import shares their memory. Names that the graph lacks are ignored; another
+  // dtype or shape than that of the model is InvalidArgument.
   std::vector<std::pair<std::string, Tensor>> initialisers = {};
 };
 

@@ -1,6 +1,10 @@
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/onnx.pb.h"
 
@@ -11,6 +15,12 @@ void CheckOutputCount(const char* what, size_t got, size_t expected) {
   SLUICE_ENFORCE(got == expected, ErrorCode::kInvalidArgument,
                  "onnx.subgraph_outputs", "its {} has {} outputs; expected {}",
                  what, got, expected);
+}
+
+std::string KindOf(int64_t length) {
+  if (length == Node::kTensor) return "a tensor";
+  if (length == Node::kAbsent) return "no value";
+  return Format("a sequence of {} tensors", length);
 }
 
 // If the condition is constant, only the ops of that branch are imported.
@@ -26,26 +36,33 @@ void If(Node& node) {
     const Names results =
         node.AddSubgraph(known->data<bool>()[0] ? then_graph : else_graph);
     for (int i = 0; i < node.output_count(); ++i) {
-      node.FinishOutput(i, "assign",
-                        {{"X", {results[static_cast<size_t>(i)]}}});
+      node.FinishValue(i, results[static_cast<size_t>(i)]);
     }
     return;
   }
   Node::Block then_block;
+  Ints lengths, others;
   bool lost = false;
   try {
-    then_block = node.AddBlock(then_graph, {});
+    then_block = node.AddBlock(then_graph, {}, &lengths);
   } catch (const LostSubgraph&) {
     lost = true;  // go on, to list the other branch's errors
   }
-  const Node::Block else_block = node.AddBlock(else_graph, {});
+  const Node::Block else_block = node.AddBlock(else_graph, {}, &others);
   if (lost) throw LostSubgraph();
+  for (size_t i = 0; i < outputs; ++i) {
+    if (lengths[i] == others[i]) continue;
+    Node::Late(
+        "output {} is {} in its then_branch and {} in its else_branch, and its "
+        "condition ({}) is computed when the model runs",
+        i, KindOf(lengths[i]), KindOf(others[i]), Shown(node.In(0)));
+  }
   node.FinishBlocks("if", {{"Cond", {node.In(0)}}},
                     {{"then_block", then_block.index},
                      {"else_block", else_block.index},
                      {"then_outputs", then_block.outputs},
                      {"else_outputs", else_block.outputs}},
-                    {{"Out", node.output_count()}});
+                    {{"Out", node.NewOutputs(lengths)}});
 }
 
 // The type of a loop-carried value: its first value may have another shape than
@@ -63,8 +80,146 @@ Names Part(const Names& names, size_t begin, size_t count) {
   return {first, first + static_cast<std::ptrdiff_t>(count)};
 }
 
+// Whether a graph takes a tensor out of a sequence of an enclosing graph, at a
+// position that it computes.
+bool PicksTensors(const Node& node, const GraphProto& graph) {
+  Names constants;
+  bool picks = false;
+  for (const NodeProto& each : graph.node()) {
+    if (each.op_type() == "Constant") constants.push_back(each.output(0));
+    picks = picks ||
+            (each.op_type() == "SequenceAt" && each.input_size() == 2 &&
+             node.IsSequence(each.input(0)) &&
+             node.ConstantOf(each.input(1)) == nullptr &&
+             std::find(constants.begin(), constants.end(), each.input(1)) ==
+                 constants.end());
+    VisitSubgraphs(each, [&](const GraphProto& inner) {
+      picks = picks || PicksTensors(node, inner);
+    });
+  }
+  return picks;
+}
+
+// Whether only a copy of the body for each iteration can compute a loop.
+bool NeedsCopies(const Node& node, const GraphProto& body) {
+  for (int i = 2; i < node.input_count(); ++i) {
+    if (!node.HasInput(i) || node.Sequence(i) != nullptr) return true;
+  }
+  const bool known = node.HasInput(0) && node.Constant(0) != nullptr;
+  return known && PicksTensors(node, body);
+}
+
+bool KnownCondition(const Node& node, const std::string& name) {
+  const Tensor* known = node.ConstantOf(name);
+  if (known == nullptr) {
+    Node::Late(
+        "its condition ({}) is computed when the model runs, and a sequence "
+        "depends on it",
+        Shown(name));
+  }
+  SLUICE_ENFORCE(known->dtype() == DType::kBool && known->numel() == 1,
+                 ErrorCode::kInvalidArgument, "onnx.loop_condition",
+                 "its condition is {} {}; expected one bool", known->dtype(),
+                 known->dims());
+  return known->data<bool>()[0];
+}
+
+// Adds a tensor with a new first dim: for it, one of the tensors each.
+void FinishStacked(Node& node, int index, Names tensors) {
+  if (tensors.empty()) {
+    Node::Unsupported("it has no iteration, and so output {} no known shape",
+                      index);
+  }
+  for (std::string& tensor : tensors) {
+    tensor = node.Unsqueeze(tensor, {0});
+  }
+  node.FinishOutput(index, "concat", {{"X", std::move(tensors)}},
+                    {{"axis", int64_t{0}}});
+}
+
+// Adds the ops of the body once for each iteration: they are known.
+void UnrollLoop(Node& node, const GraphProto& body) {
+  int64_t trips = std::numeric_limits<int64_t>::max();
+  if (node.HasInput(0)) {
+    trips = KnownNumber(node, 0, "trip count");
+    node.CheckCopies(body, trips);
+  }
+  const bool has_condition = node.HasInput(1);
+  std::string condition =
+      has_condition ? node.In(1) : node.Number(1, DType::kBool);
+  Names carried;
+  for (int i = 2; i < node.input_count(); ++i) {
+    carried.push_back(node.InputName(i));
+  }
+  std::vector<Names> stacked(static_cast<size_t>(node.output_count()) -
+                             carried.size());
+  for (int64_t i = 0; i < trips; ++i) {
+    if (has_condition && !KnownCondition(node, condition)) break;
+    Names inputs = {node.Whole(i), condition};
+    inputs.insert(inputs.end(), carried.begin(), carried.end());
+    for (const std::string& value : carried) {
+      if (i > 0) node.HandOn(value);
+    }
+    const Names outputs = node.AddCopy(body, i, inputs);
+    if (has_condition) condition = outputs[0];
+    for (size_t k = 1; k < outputs.size(); ++k) {
+      if (k <= carried.size()) {
+        carried[k - 1] = outputs[k];
+      } else {
+        stacked[k - 1 - carried.size()].push_back(outputs[k]);
+      }
+    }
+  }
+  int index = 0;
+  for (const std::string& value : carried) {
+    node.FinishValue(index++, value);
+  }
+  for (Names& tensors : stacked) {
+    FinishStacked(node, index++, std::move(tensors));
+  }
+}
+
+// Calls the body for each tensor of a sequence, and of others of that length.
+void SequenceMap(Node& node) {
+  const auto& body = node.attributes().NeededGraph("body");
+  const int64_t count = std::ssize(SequenceOf(node, 0));
+  const auto outputs = static_cast<size_t>(node.output_count());
+  CheckOutputCount("body", body.output().size(), outputs);
+  for (int k = 1; k < node.input_count(); ++k) {
+    const Names* other = node.Sequence(k);
+    SLUICE_ENFORCE(other == nullptr || std::ssize(*other) == count,
+                   ErrorCode::kInvalidArgument, "onnx.sequence_map_length",
+                   "its input {} has {} tensors, and input 0 has {}", k,
+                   other->size(), count);
+  }
+  node.CheckCopies(body, count);
+  std::vector<Names> results(outputs);
+  for (int64_t i = 0; i < count; ++i) {
+    Names inputs;
+    for (int k = 0; k < node.input_count(); ++k) {
+      const Names* sequence = node.Sequence(k);
+      inputs.push_back(sequence == nullptr
+                           ? node.In(k)
+                           : (*sequence)[static_cast<size_t>(i)]);
+    }
+    const Names made = node.AddCopy(body, i, inputs);
+    for (size_t k = 0; k < outputs; ++k) {
+      node.DTypeOf(made[k]);  // a tensor
+      results[k].push_back(made[k]);
+    }
+  }
+  for (size_t k = 0; k < outputs; ++k) {
+    node.FinishSequence(std::move(results[k]), static_cast<int>(k));
+  }
+}
+
 void Loop(Node& node) {
   const auto& body = node.attributes().NeededGraph("body");
+  const auto outputs = static_cast<size_t>(node.output_count());
+  const auto carried = static_cast<size_t>(std::max(node.input_count() - 2, 0));
+  CheckOutputCount("body", body.output().size(), outputs + 1);
+  CheckOutputCount("node", std::max(outputs, carried), outputs);
+  if (NeedsCopies(node, body)) return UnrollLoop(node, body);
   std::vector<ValueType> types = {{DType::kInt64, DDim()},
                                   {DType::kBool, DDim()}};
   Names first;
@@ -72,10 +227,6 @@ void Loop(Node& node) {
     types.push_back(Carried(node, i));
     first.push_back(node.In(i));
   }
-  const size_t carried = first.size();
-  const auto outputs = static_cast<size_t>(node.output_count());
-  CheckOutputCount("body", body.output().size(), outputs + 1);
-  CheckOutputCount("node", std::max(outputs, carried), outputs);
   const Node::Block block = node.AddBlock(body, types);
   Inputs inputs;
   if (node.HasInput(0)) inputs.push_back({"MaxTrips", {node.In(0)}});
@@ -83,6 +234,7 @@ void Loop(Node& node) {
   if (carried > 0) inputs.emplace_back("Carried", first);
   // Without a condition, the body's condition is ignored.
   const std::string condition = node.HasInput(1) ? block.outputs[0] : "";
+  const Names made = node.NewOutputs(Ints(outputs, Node::kTensor));
   node.FinishBlocks(
       "loop", std::move(inputs),
       {{"block", block.index},
@@ -92,8 +244,8 @@ void Loop(Node& node) {
        {"condition_out", condition},
        {"carried_out", Part(block.outputs, 1, carried)},
        {"stacked", Part(block.outputs, 1 + carried, outputs - carried)}},
-      {{"Out", static_cast<int>(carried)},
-       {"Stacked", static_cast<int>(outputs - carried)}});
+      {{"Out", Part(made, 0, carried)},
+       {"Stacked", Part(made, carried, outputs - carried)}});
 }
 
 void Scan(Node& node) {
@@ -138,25 +290,28 @@ void Scan(Node& node) {
   const Node::Block block = node.AddBlock(body, types);
   const auto count = static_cast<size_t>(carried);
   const size_t stacked = block.outputs.size() - count;
+  const Names made = node.NewOutputs(Ints(block.outputs.size(), Node::kTensor));
   Inputs inputs = {{"Sequences", whole}};
   if (carried > 0) inputs.emplace_back("Carried", first);
-  node.FinishBlocks("loop", std::move(inputs),
-                    {{"block", block.index},
-                     {"carried", Part(block.inputs, 0, count)},
-                     {"slices", Part(block.inputs, count, whole.size())},
-                     {"carried_out", Part(block.outputs, 0, count)},
-                     {"stacked", Part(block.outputs, count, stacked)},
-                     {"sequence_axes", input_axes},
-                     {"sequence_reversed", input_directions},
-                     {"stacked_axes", output_axes},
-                     {"stacked_reversed", output_directions}},
-                    {{"Out", static_cast<int>(carried)},
-                     {"Stacked", static_cast<int>(stacked)}});
+  node.FinishBlocks(
+      "loop", std::move(inputs),
+      {{"block", block.index},
+       {"carried", Part(block.inputs, 0, count)},
+       {"slices", Part(block.inputs, count, whole.size())},
+       {"carried_out", Part(block.outputs, 0, count)},
+       {"stacked", Part(block.outputs, count, stacked)},
+       {"sequence_axes", input_axes},
+       {"sequence_reversed", input_directions},
+       {"stacked_axes", output_axes},
+       {"stacked_reversed", output_directions}},
+      {{"Out", Part(made, 0, count)}, {"Stacked", Part(made, count, stacked)}});
 }
 
 }  // namespace
 
-const HandlerTable kControlFlowHandlers = {
-    {"If", 1, If}, {"Loop", 1, Loop}, {"Scan", 9, Scan}};
+const HandlerTable kControlFlowHandlers = {{"If", 1, If},
+                                           {"Loop", 1, Loop},
+                                           {"Scan", 9, Scan},
+                                           {"SequenceMap", 17, SequenceMap}};
 
 }  // namespace sluice::onnx

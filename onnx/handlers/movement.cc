@@ -44,13 +44,7 @@ void Concat(Node& node) {
 }
 
 void Identity(Node& node) {
-  if (const auto* sequence = node.Sequence(0)) {
-    return node.FinishSequence(*sequence);
-  }
-  if (const Tensor* constant = node.Constant(0)) {
-    return node.FinishConstant(*constant);
-  }
-  node.FinishUnary("assign", node.In(0));
+  node.FinishValue(0, node.InputName(0));
 }
 
 // In inference nothing is dropped.

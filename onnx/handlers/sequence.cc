@@ -12,26 +12,26 @@
 namespace sluice::onnx {
 namespace {
 
-const Names& SequenceOf(const Node& node, int index) {
-  const Names* sequence = node.Sequence(index);
-  if (sequence == nullptr) {
-    Node::Unsupported("its input {} is a tensor; expected a sequence", index);
-  }
-  return *sequence;
-}
-
 // The index in a sequence with `count` positions; negative ones count from the
 // end.
 int64_t PositionOf(const Node& node, int index, int64_t count) {
-  const Ints positions = node.ConstantInts(index, "position");
-  SLUICE_ENFORCE(positions.size() == 1, ErrorCode::kInvalidArgument,
-                 "onnx.sequence_positions",
-                 "its position has {} numbers; expected one", positions.size());
-  SLUICE_ENFORCE(positions[0] >= -count && positions[0] < count,
+  const int64_t position = KnownNumber(node, index, "position");
+  SLUICE_ENFORCE(position >= -count && position < count,
                  ErrorCode::kInvalidArgument, "onnx.sequence_position",
-                 "its position is {} in a sequence of {} tensors", positions[0],
+                 "its position is {} in a sequence of {} tensors", position,
                  count);
-  return positions[0] < 0 ? positions[0] + count : positions[0];
+  return position < 0 ? position + count : position;
+}
+
+// Checks that `tensor` may be in a sequence with `first`.
+void CheckElement(const Node& node,
+                  const std::string& tensor,
+                  const std::string& first) {
+  const DType dtype = node.DTypeOf(tensor);
+  SLUICE_ENFORCE(dtype == node.DTypeOf(first), ErrorCode::kInvalidArgument,
+                 "onnx.sequence_dtype",
+                 "{} is {}, and the first tensor of its sequence {}",
+                 Shown(tensor), dtype, node.DTypeOf(first));
 }
 
 void SequenceEmpty(Node& node) {
@@ -40,17 +40,21 @@ void SequenceEmpty(Node& node) {
 }
 
 void SequenceConstruct(Node& node) {
-  node.FinishSequence(node.AllInputs());
+  Names tensors = node.AllInputs();
+  for (const std::string& tensor : tensors) {
+    CheckElement(node, tensor, tensors[0]);
+  }
+  node.FinishSequence(std::move(tensors));
 }
 
 // Inserts before the tensor at the position, or at the end.
 void SequenceInsert(Node& node) {
-  const auto count = static_cast<int64_t>(SequenceOf(node, 0).size());
-  int64_t position = count;
-  if (node.HasInput(2)) {
-    const Ints given = node.ConstantInts(2, "position");
-    position = given == Ints{count} ? count : PositionOf(node, 2, count);
-  }
+  const Names& before = SequenceOf(node, 0);
+  const int64_t count = std::ssize(before);
+  if (count > 0) CheckElement(node, node.In(1), before[0]);
+  const bool at_end =
+      !node.HasInput(2) || KnownNumber(node, 2, "position") == count;
+  const int64_t position = at_end ? count : PositionOf(node, 2, count);
   Names tensors = node.TakeSequence(0);
   tensors.insert(tensors.begin() + position, node.In(1));
   node.FinishSequence(std::move(tensors));
@@ -208,16 +212,21 @@ void SplitToSequence(Node& node) {
   }
   const bool one_size = node.Dims(1) == DDim{};
   node.FinishSequence(
-      one_size
-          ? EqualParts(node, axis, node.ConstantInts(1, "size").front(), true)
-          : PartsOfSizes(node, axis));
+      one_size ? EqualParts(node, axis, KnownNumber(node, 1, "size"), true)
+               : PartsOfSizes(node, axis));
 }
 
-// An optional value exists while a model is read: it is its tensor or sequence.
-void OptionalValue(Node& node) {
+// An optional value exists while a model is read: it is its tensor or sequence,
+// or absent.
+void Optional(Node& node) {
   node.attributes().Ignore("type");
+  if (!node.HasInput(0)) return node.FinishAbsent();
+  node.FinishValue(0, node.InputName(0));
+}
+
+void OptionalGetElement(Node& node) {
   if (!node.HasInput(0)) Node::Unsupported("an optional value without a value");
-  FindHandler("Identity", 1)(node);
+  node.FinishValue(0, node.InputName(0));
 }
 
 void OptionalHasElement(Node& node) {
@@ -231,7 +240,8 @@ void OptionalHasElement(Node& node) {
 
 const HandlerTable kSequenceHandlers = {
     {"ConcatFromSequence", 11, ConcatFromSequence},
-    {"Optional OptionalGetElement", 15, OptionalValue},
+    {"Optional", 15, Optional},
+    {"OptionalGetElement", 15, OptionalGetElement},
     {"OptionalHasElement", 15, OptionalHasElement},
     {"SequenceAt", 11, SequenceAt},
     {"SequenceConstruct", 11, SequenceConstruct},

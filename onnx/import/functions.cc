@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <google/protobuf/arena.h>
-
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/import_cost.h"
@@ -47,30 +45,6 @@ std::string PathName(const NodeProto& node, int index) {
 constexpr const char* kOpsetKey = "sluice.function_opset";
 
 constexpr const char* kBodies = "functions, in the place of their calls,";
-// The cost of one name in the tables of names.
-constexpr uint64_t kNameBytes = 256;
-
-// The cost of a copy of a message: its parts, which may be much larger in
-// memory than in a file, and its strings.
-template <typename Message>
-uint64_t BytesInMemory(const Message& message) {
-  google::protobuf::Arena arena;
-  google::protobuf::Arena::CreateMessage<Message>(&arena)->CopyFrom(message);
-  return arena.SpaceUsed() + message.ByteSizeLong();
-}
-
-// The number of times that nodes and subgraphs name a value.
-size_t CountNames(const GraphProto& graph) {
-  size_t count =
-      graph.input().size() + graph.output().size() + graph.initializer().size();
-  for (const NodeProto& node : graph.node()) {
-    count += node.input().size() + node.output().size();
-    VisitSubgraphs(
-        node, [&](const GraphProto& inner) { count += CountNames(inner); });
-  }
-  return count;
-}
-
 // Also prefixes nodes of subgraphs with the name of the node that holds them.
 void NameNodes(const std::string& prefix, Nodes* nodes, ImportCost* cost) {
   int index = 0;
@@ -197,7 +171,7 @@ class Inliner {
 
   void Run() {
     if (functions_.empty()) return;
-    renaming_.TakeAll(model_.graph(), /*subgraphs=*/true);
+    names_.TakeAll(model_.graph(), /*subgraphs=*/true);
     Expand(model_.mutable_graph()->mutable_node(), 0);
   }
 
@@ -398,7 +372,8 @@ class Inliner {
 
   ::onnx::ModelProto& model_;
   std::map<Key, Callee> functions_;
-  Renaming renaming_;
+  UniqueNames names_;
+  Renaming renaming_{&names_};
   std::vector<const FunctionProto*> calls_;  // calls that enclose this one
   ImportCost& cost_;
   bool located_ = false;  // whether the error names the call

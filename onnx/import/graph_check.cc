@@ -274,25 +274,40 @@ void Replace(const Renaming::Names& names, std::string* name) {
 
 }  // namespace
 
-void TakeNames(const GraphProto& graph, std::set<std::string>* taken) {
-  for (const auto& input : graph.input()) {
-    taken->insert(input.name());
+size_t CountNames(const GraphProto& graph) {
+  size_t count =
+      graph.input().size() + graph.output().size() + graph.initializer().size();
+  for (const NodeProto& node : graph.node()) {
+    count += node.input().size() + node.output().size();
+    VisitSubgraphs(
+        node, [&](const GraphProto& inner) { count += CountNames(inner); });
   }
-  for (const auto& tensor : graph.initializer()) {
-    taken->insert(tensor.name());
-  }
-  for (const auto& node : graph.node()) {
-    taken->insert(node.output().begin(), node.output().end());
-  }
+  return count;
 }
 
-void Renaming::TakeAll(const GraphProto& graph, bool subgraphs) {
-  TakeNames(graph, &taken_);
-  if (!subgraphs) return;
+void UniqueNames::TakeAll(const GraphProto& graph, bool subgraphs) {
+  for (const auto& input : graph.input()) {
+    taken_.insert(input.name());
+  }
+  for (const auto& tensor : graph.initializer()) {
+    taken_.insert(tensor.name());
+  }
   for (const auto& node : graph.node()) {
+    taken_.insert(node.output().begin(), node.output().end());
+    if (!subgraphs) continue;
     VisitSubgraphs(node,
                    [this](const GraphProto& inner) { TakeAll(inner, true); });
   }
+}
+
+std::string UniqueNames::New(const std::string& base) {
+  std::string name = base;
+  if (taken_.insert(name).second) return name;
+  int& number = numbers_[base];
+  do {
+    name = Format("{}_{}", base, ++number);
+  } while (!taken_.insert(name).second);
+  return name;
 }
 
 void Renaming::RenameSubgraphs(GraphProto* graph) {
@@ -375,12 +390,7 @@ void Renaming::Call(const std::string& name, const std::string& called) {
 
 void Renaming::Define(std::string* name) {
   if (name->empty()) return;
-  const std::string wanted = prefix_ + *name;
-  std::string unique = wanted;
-  int& number = numbers_[wanted];
-  while (!taken_.insert(unique).second) {
-    unique = Format("{}_{}", wanted, ++number);
-  }
+  std::string unique = unique_.New(prefix_ + *name);
   Call(*name, unique);
   *name = std::move(unique);
 }
@@ -473,9 +483,9 @@ void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
 }
 
 void MakeNamesUnique(GraphProto* graph) {
-  Renaming renaming;
-  renaming.TakeAll(*graph, false);
-  renaming.RenameSubgraphs(graph);
+  UniqueNames names;
+  names.TakeAll(*graph, false);
+  Renaming(&names).RenameSubgraphs(graph);
 }
 
 }  // namespace sluice::onnx

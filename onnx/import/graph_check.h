@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -7,6 +8,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <google/protobuf/arena.h>
 
 #include "sluice/onnx/import/messages.h"
 
@@ -33,23 +36,47 @@ void VisitSubgraphs(const NodeProto& node,
 void VisitSubgraphs(NodeProto* node,
                     const std::function<void(GraphProto*)>& visit);
 
-// Adds the names of the graph's inputs and initialisers, and of what its nodes
-// compute outside of their subgraphs.
-void TakeNames(const GraphProto& graph, std::set<std::string>* taken);
-
 // Replaces each sparse initialiser of a graph, of inner graphs and of functions
 // by a Constant before the nodes that read it. If it is also an input, the
 // model loses this input; in an inner graph the input takes precedence. Raises
 // InvalidArgument for one without a name.
 void MakeSparseInitialisersNodes(::onnx::ModelProto* model);
 
+// The cost of one name in the tables of names.
+constexpr uint64_t kNameBytes = 256;
+
+// The cost of a copy of a message: its parts, which may be much larger in
+// memory than in a file, and its strings.
+template <typename Message>
+uint64_t BytesInMemory(const Message& message) {
+  google::protobuf::Arena arena;
+  google::protobuf::Arena::CreateMessage<Message>(&arena)->CopyFrom(message);
+  return arena.SpaceUsed() + message.ByteSizeLong();
+}
+
+// The number of times that nodes and subgraphs name a value.
+size_t CountNames(const GraphProto& graph);
+
+// Names that are taken, and new ones.
+class UniqueNames {
+ public:
+  // Takes the names of `graph`, or with `subgraphs` those of its subgraphs.
+  void TakeAll(const GraphProto& graph, bool subgraphs);
+  // Takes and returns an unused name: base, or base with a number.
+  std::string New(const std::string& base);
+
+ private:
+  std::set<std::string> taken_;
+  std::map<std::string, int> numbers_;  // the last number used for a name
+};
+
 // Renames values of graphs so that names are unique in the whole model.
 class Renaming {
  public:
   using Names = std::map<std::string, std::string>;
 
-  // Reserves the names of `graph`, or with `subgraphs` those of its subgraphs.
-  void TakeAll(const GraphProto& graph, bool subgraphs);
+  // `names` has those of the model, and must outlive the object.
+  explicit Renaming(UniqueNames* names) : unique_(*names) {}
 
   // Renames values that nodes compute in the subgraphs of `graph`, if taken.
   void RenameSubgraphs(GraphProto* graph);
@@ -68,8 +95,7 @@ class Renaming {
   void Define(std::string* name);
   void Call(const std::string& name, const std::string& called);
 
-  std::set<std::string> taken_;
-  std::map<std::string, int> numbers_;  // the last number used for a name
+  UniqueNames& unique_;
   std::string prefix_;
   // Current names of values that were renamed, and, for the enclosing graphs,
   // their previous names.

@@ -27,6 +27,7 @@ namespace sluice::onnx {
 namespace {
 
 constexpr ptrdiff_t kMostListed = 100;
+constexpr const char* kRefusedId = "onnx.unsupported";
 
 // Whether ONNX defines the operator; one is from its domain for training.
 bool IsOnnx(const NodeProto& node) {
@@ -108,7 +109,8 @@ class NodeImport {
       return Lose(node);
     } catch (Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) {
-        Refuse(node, index, FirstLine(error.what()));
+        Refuse(node, index, FirstLine(error.what()),
+               error.check_id() == Node::kLateId);
         return Lose(node);
       }
       if (!refused_.empty() || !refused_inputs_.empty()) {
@@ -155,7 +157,8 @@ class NodeImport {
         refused_inputs_.empty() ? Format("{} of the nodes", nodes)
         : nodes == 0            ? inputs
                      : Format("{} and {} of the nodes", inputs, nodes);
-    Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
+    const bool late = only_late_ && refused_inputs_.empty();
+    Raise(ErrorCode::kUnimplemented, late ? Node::kLateId : kRefusedId,
           "{} of {} (opset {}) cannot be imported:{}", what, name_, opset_,
           lines);
   }
@@ -295,7 +298,11 @@ class NodeImport {
   }
 
   // Nodes of one type that are refused for the same reason are listed together.
-  void Refuse(const NodeProto& node, int index, const std::string& reason) {
+  void Refuse(const NodeProto& node,
+              int index,
+              const std::string& reason,
+              bool late = false) {
+    only_late_ = only_late_ && late;
     const auto [same, added] = refusals_.try_emplace(
         node.domain() + "." + node.op_type() + ": " + reason, refused_.size());
     if (added) refused_.push_back({NameOf(node, index), reason, 0});
@@ -342,6 +349,7 @@ class NodeImport {
   std::map<std::string, size_t> refusals_;  // by type and reason
   std::map<std::string, const ::onnx::ValueInfoProto*> types_;  // as stated
   int not_tried_ = 0;
+  bool only_late_ = true;  // whether values of inputs would help all refused
 };
 
 // Adds the ops of all nodes, in order.
@@ -385,6 +393,7 @@ OnnxModel Import(std::string_view bytes,
   ParseModel(bytes, name, &model);
   MakeSparseInitialisersNodes(&model);
   ImportCost cost(options.limits, bytes.size());
+  LeaveOut(options.absent_inputs, model.mutable_graph());
   TakeSequencesApart(options.sequence_lengths, &cost, model.mutable_graph());
   SortNodes(&model);
   CheckNames(model.graph());

@@ -34,11 +34,12 @@ int Node::input_count() const {
 }
 
 bool Node::HasInput(int index) const {
-  return index < proto_.input_size() && !proto_.input(index).empty();
+  return index < proto_.input_size() && !proto_.input(index).empty() &&
+         !values_.IsAbsent(proto_.input(index));
 }
 
 const std::string& Node::InputName(int index) const {
-  if (!HasInput(index)) {
+  if (index >= proto_.input_size() || proto_.input(index).empty()) {
     Raise(ErrorCode::kInvalidArgument, "onnx.input_missing",
           "input {} is missing: the node has {} inputs", index,
           proto_.input_size());
@@ -125,11 +126,10 @@ namespace {
 // The cost of an op in the pass that makes gradients.
 constexpr uint64_t kLookBytes = 256;
 
-// The cost of an op and its outputs in the program and in tables of names.
-uint64_t BytesOfOp(const std::string& location,
-                   const Inputs& inputs,
-                   const Inputs& outputs) {
-  uint64_t names = location.size();
+}  // namespace
+
+void Node::NeedOp(const Inputs& inputs, const Inputs& outputs) const {
+  uint64_t names = location_.size();
   for (const Inputs* arguments : {&inputs, &outputs}) {
     for (const auto& [argument, vars] : *arguments) {
       for (const std::string& name : vars) {
@@ -137,20 +137,21 @@ uint64_t BytesOfOp(const std::string& location,
       }
     }
   }
-  return kOpBytes + 4 * names;
+  cost().Need("its ops", kOpBytes + 4 * names);
 }
-
-}  // namespace
 
 std::string Node::OutputName(int index, const std::string& end) {
   return HasOutput(index) ? proto_.output(index) : InnerName(end);
 }
 
+const std::string& Node::FirstOutput() const {
+  return *std::find_if(
+      proto_.output().begin(), proto_.output().end(),
+      [](const std::string& output) { return !output.empty(); });
+}
+
 std::string Node::InnerName(const std::string& end) {
-  const auto named =
-      std::find_if(proto_.output().begin(), proto_.output().end(),
-                   [](const std::string& output) { return !output.empty(); });
-  return values_.NewName(*named + "." + end);
+  return values_.NewName(FirstOutput() + "." + end);
 }
 
 bool Node::Fold(const std::string& type,
@@ -253,7 +254,7 @@ void Node::Add(const std::string& type,
                AttributeMap attributes,
                Inputs outputs) {
   CheckCancelled();  // a node may become many ops
-  values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
+  NeedOp(inputs, outputs);
   if (AddWidened(type, &inputs, attributes, outputs)) return;
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
@@ -399,98 +400,6 @@ void Node::FinishOutput(int index,
                         AttributeMap attributes) {
   Add(type, std::move(inputs), std::move(attributes),
       {{"Out", {OutputName(index)}}});
-}
-
-Names Node::AddSubgraph(const GraphProto& graph) {
-  SLUICE_ENFORCE(graph.input_size() == 0, ErrorCode::kInvalidArgument,
-                 "onnx.branch_inputs",
-                 "its branch {} has {} inputs; expected none",
-                 Shown(graph.name()), graph.input_size());
-  import_graph_(graph);
-  Names outputs;
-  for (const auto& output : graph.output()) {
-    values_.MakeVariable(output.name());
-    outputs.push_back(values_.Name(output.name()));
-  }
-  return outputs;
-}
-
-Node::Block Node::AddBlock(const GraphProto& graph,
-                           const std::vector<ValueType>& inputs) {
-  SLUICE_ENFORCE(static_cast<size_t>(graph.input_size()) == inputs.size(),
-                 ErrorCode::kInvalidArgument, "onnx.subgraph_inputs",
-                 "its graph {} has {} inputs; expected {}", Shown(graph.name()),
-                 graph.input_size(), inputs.size());
-  Program& program = values_.program();
-  Block block;
-  const int index = program.BeginBlock();
-  block.index = index;
-  try {
-    for (int i = 0; i < graph.input_size(); ++i) {
-      const auto& input = graph.input(i);
-      const ValueType& given = inputs[static_cast<size_t>(i)];
-      ValueType type = TypeOfInput(input, given);
-      if (given.is_first && given.dims.rank() != type.dims.rank()) {
-        values_.StateRank(input.name(), std::max(type.dims.rank(), 0));
-        type.dims = DDim::UnknownRank();
-      }
-      block.inputs.push_back(input.name());
-      program.Data(input.name(), type.dtype, type.dims, location_.c_str(), 0);
-    }
-    import_graph_(graph);
-    for (const auto& output : graph.output()) {
-      values_.MakeVariable(output.name());
-      block.outputs.push_back(values_.Name(output.name()));
-    }
-  } catch (...) {
-    program.DropBlocks(index);
-    throw;
-  }
-  program.EndBlock();
-  return block;
-}
-
-void Node::FinishBlocks(
-    const std::string& type,
-    Inputs inputs,
-    AttributeMap attributes,
-    const std::vector<std::pair<std::string, int>>& outputs) {
-  for (const auto& [argument, names] : inputs) {
-    for (const std::string& name : names) {
-      values_.MakeVariable(name);
-    }
-  }
-  Inputs made;
-  int next = 0;
-  for (const auto& [argument, count] : outputs) {
-    ArgVars vars;
-    for (const int end = next + count; next < end; ++next) {
-      vars.push_back(OutputName(next));
-    }
-    if (!vars.empty()) made.emplace_back(argument, std::move(vars));
-  }
-  values_.cost().Need("its ops", BytesOfOp(location_, inputs, made));
-  values_.program().AppendOp(type, std::move(inputs), std::move(attributes),
-                             {location_, 0}, std::move(made));
-}
-
-const Names* Node::Sequence(int index) const {
-  const auto* sequence = values_.FindSequence(InputName(index));
-  if (sequence == nullptr) In(index);
-  return sequence;
-}
-
-Names Node::TakeSequence(int index) {
-  return values_.TakeSequence(InputName(index));
-}
-
-void Node::FinishSequence(Names tensors) {
-  values_.AddSequence(OutputName(0), std::move(tensors));
-}
-
-void Node::FinishMaps(const std::string& x, Ints keys) {
-  values_.SetMapKeys(OutputName(0), std::move(keys));
-  FinishUnary("assign", x);
 }
 
 Names Node::AppendGradients(const std::string& y, const Names& xs) {

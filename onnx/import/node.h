@@ -35,7 +35,10 @@ class Node {
   Attributes& attributes() { return attributes_; }
 
   int input_count() const;
+  // Whether the input has a value: not if it is omitted, or absent.
   bool HasInput(int index) const;
+  // The name of an input of any kind: a tensor, a sequence, or absent.
+  const std::string& InputName(int index) const;
   // The name of the input's variable, for an op to read.
   const std::string& In(int index) const;
   DDim Dims(int index) const;
@@ -164,27 +167,54 @@ class Node {
                     Inputs inputs,
                     AttributeMap attributes = {});
   // Adds the ops of a subgraph without inputs, and returns the names of its
-  // outputs.
+  // outputs, which may be of any kind (FinishValue).
   Names AddSubgraph(const GraphProto& graph);
+  // Adds the ops of a copy of a subgraph, numbered `copy`, for these values of
+  // any kind as its inputs, and returns the names of its outputs. Raises
+  // InvalidArgument for another number of inputs and for inputs of other kinds
+  // or dtypes than the subgraph states, ResourceExhausted, and what AddSubgraph
+  // raises.
+  Names AddCopy(const GraphProto& graph, int64_t copy, const Names& inputs);
+  // Raises ResourceExhausted if so many copies would take too much memory.
+  void CheckCopies(const GraphProto& graph, int64_t copies) const;
+  // Notes that a value of a copy is not read as its output, but by the next
+  // copy, so that a sequence that grows is not copied.
+  void HandOn(const std::string& value) { values_.ForgetRead(value); }
   // Adds a subgraph as a block of its own, whose data are the subgraph's
   // inputs. `inputs` has their types, used where the model specifies less.
+  // Outputs that are no tensors raise Unimplemented, unless `lengths` gets
+  // their kinds: the number of tensors of a sequence, or one of the constants.
+  // `outputs` then has the tensors of sequences, one after the other.
   struct Block {
     int64_t index;
     Names inputs;
     Names outputs;
   };
-  Block AddBlock(const GraphProto& graph, const std::vector<ValueType>& inputs);
-  // Adds an op that runs blocks; its outputs are the node's, in order.
+  static constexpr int64_t kTensor = -1, kAbsent = -2;
+  Block AddBlock(const GraphProto& graph,
+                 const std::vector<ValueType>& inputs,
+                 Ints* lengths = nullptr);
+  // New variables for outputs of the node from the first on, which are of these
+  // kinds. A sequence has as many variables as tensors.
+  Names NewOutputs(const Ints& lengths);
+  // Adds an op that runs blocks.
   void FinishBlocks(const std::string& type,
                     Inputs inputs,
                     AttributeMap attributes,
-                    const std::vector<std::pair<std::string, int>>& outputs);
+                    Inputs outputs);
 
+  bool IsSequence(const std::string& value) const {
+    return values_.FindSequence(value) != nullptr;
+  }
+  // Makes an output the value of this name: a tensor, a sequence, or an
+  // optional value without a value.
+  void FinishValue(int index, const std::string& value);
+  void FinishAbsent() { values_.AddAbsent(OutputName(0)); }
   // The names of the tensors of an input that is a sequence; nullptr for a
   // tensor. Raises NotFound for an unknown value.
   const Names* Sequence(int index) const;
-  // Makes output 0 this sequence.
-  void FinishSequence(Names tensors);
+  // Makes an output this sequence.
+  void FinishSequence(Names tensors, int index = 0);
   // The tensors of an input that is a sequence, as a value to change.
   Names TakeSequence(int index);
   // Makes output 0 a list of maps: one with these keys for each row of x.
@@ -228,16 +258,30 @@ class Node {
     // Becomes a line of onnx.unsupported.
     Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
   }
+  // The same where values of inputs (OnnxOptions::initialisers) would help: the
+  // length of a sequence, or whether an optional value has one, depends on
+  // them.
+  template <typename... Args>
+  [[noreturn]] static void Late(fmt::string_view format, const Args&... args) {
+    Raise(ErrorCode::kUnimplemented, kLateId, format, args...);
+  }
+  static constexpr const char* kLateId = "onnx.late_sequence";
 
  private:
   static constexpr const char* kFormId = "onnx.node_form";
 
-  const std::string& InputName(int index) const;
   // The output's name in the program. An omitted output gets a new name with
   // this suffix.
   std::string OutputName(int index, const std::string& end = "omitted");
-  // A new name that begins with the name of an output.
+  // A new name that begins with that of the first output that has one.
+  const std::string& FirstOutput() const;
   std::string InnerName(const std::string& end);
+  // Takes memory for an op.
+  void NeedOp(const Inputs& inputs, const Inputs& outputs) const;
+  // The cost of a copy of a subgraph with names of at most this length, without
+  // its ops.
+  static uint64_t BytesOfCopy(const GraphProto& graph, size_t longest);
+  void CheckInputs(const GraphProto& graph, size_t inputs) const;
   // Computes an op whose inputs are constants; otherwise returns false.
   bool Fold(const std::string& type,
             const Inputs& inputs,
@@ -270,6 +314,13 @@ class Node {
   const ImportGraph& import_graph_;
   Attributes attributes_;
 };
+
+// The tensors of an input. Raises Unimplemented if it is no sequence.
+const Names& SequenceOf(const Node& node, int index);
+// The only element of an input on which a sequence depends. Raises
+// InvalidArgument for several, and Unimplemented (Node::Late) if it is not
+// constant.
+int64_t KnownNumber(const Node& node, int index, const char* what);
 
 // Returns axis + rank for a negative axis. Raises InvalidArgument if there is
 // no such dim.

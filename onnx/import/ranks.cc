@@ -60,7 +60,8 @@ std::optional<NodeProto> WithStatedRanks(const NodeProto& node,
   std::optional<NodeProto> ranked;
   for (int i = 0; i < node.input_size(); ++i) {
     const std::string& name = node.input(i);
-    if (name.empty() || values->FindSequence(name) != nullptr ||
+    if (name.empty() || values->IsAbsent(name) ||
+        values->FindSequence(name) != nullptr ||
         values->DimsOf(name).rank_known()) {
       continue;
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "sluice/onnx/import/import_cost.h"
@@ -20,5 +21,9 @@ std::string NameOfPart(const std::string& sequence, int64_t index);
 void TakeSequencesApart(const std::map<std::string, int64_t>& lengths,
                         ImportCost* cost,
                         GraphProto* graph);
+
+// Replaces inputs that are optional values by nodes that make one without a
+// value. Raises InvalidArgument for another input.
+void LeaveOut(const std::set<std::string>& absent, GraphProto* graph);
 
 }  // namespace sluice::onnx

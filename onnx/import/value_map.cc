@@ -14,16 +14,16 @@
 namespace sluice::onnx {
 
 ValueMap::ValueMap(const GraphProto& graph, ImportCost* cost) : cost_(*cost) {
-  NoteNames(graph);
+  names_.TakeAll(graph, /*subgraphs=*/true);
+  NoteReads(graph);
 }
 
-void ValueMap::NoteNames(const GraphProto& graph) {
-  TakeNames(graph, &taken_);
+void ValueMap::NoteReads(const GraphProto& graph) {
   for (const auto& node : graph.node()) {
     for (const std::string& input : node.input()) {
       ++read_[input];
     }
-    VisitSubgraphs(node, [this](const GraphProto& inner) { NoteNames(inner); });
+    VisitSubgraphs(node, [this](const GraphProto& inner) { NoteReads(inner); });
   }
   for (const auto& output : graph.output()) {
     ++read_[output.name()];
@@ -92,6 +92,8 @@ const VarDesc& ValueMap::VarOf(const std::string& name) const {
                  "{} is a sequence of tensors, which only operators of "
                  "sequences take",
                  Shown(name));
+  SLUICE_ENFORCE(!IsAbsent(name), ErrorCode::kUnimplemented, "onnx.absent",
+                 "{} is an optional value without a value", Shown(name));
   return program_.FindVar(name);
 }
 
@@ -155,16 +157,6 @@ void ValueMap::MakeVariable(const std::string& name) {
   parameters_.emplace_back(name, *constant);
 }
 
-std::string ValueMap::NewName(const std::string& base) {
-  std::string name = base;
-  if (taken_.insert(name).second) return name;
-  int& number = numbers_[base];
-  do {
-    name = Format("{}_{}", base, ++number);
-  } while (!taken_.insert(name).second);
-  return name;
-}
-
 namespace {
 
 std::vector<OnnxDim> ShapeOf(const ::onnx::TensorShapeProto& shape) {
@@ -194,17 +186,17 @@ DDim DimsOf(const OnnxValue& value) {
 OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
   const std::string what = "input " + Shown(input.name());
   SLUICE_ENFORCE(
-      !input.type().has_sequence_type(), ErrorCode::kUnimplemented,
+      !TypeOfValue(input).has_sequence_type(), ErrorCode::kUnimplemented,
       "onnx.input_sequence",
       "{} of the graph is a sequence; sequence_lengths says how many "
       "tensors it has",
       what);
-  SLUICE_ENFORCE(input.type().has_tensor_type(), ErrorCode::kUnimplemented,
-                 "onnx.input_type",
-                 "{} of the graph is no tensor (a map, an optional or sparse "
-                 "value), which Sluice lacks",
+  SLUICE_ENFORCE(TypeOfValue(input).has_tensor_type(),
+                 ErrorCode::kUnimplemented, "onnx.input_type",
+                 "{} of the graph is no tensor (a map or sparse value), which "
+                 "Sluice lacks",
                  what);
-  const auto& type = input.type().tensor_type();
+  const auto& type = TypeOfValue(input).tensor_type();
   OnnxValue value;
   value.name = input.name();
   value.of_texts = type.elem_type() == TensorProto::STRING;
@@ -217,6 +209,17 @@ OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
                  "{} has {} dims; Sluice has tensors of at most {}", what,
                  value.shape.size(), DDim::kMaxRank);
   return value;
+}
+
+// Whether a value may be fed for an input.
+bool Fits(const Tensor& value, const OnnxValue& input) {
+  const DDim dims = DimsOf(input);
+  bool fits = value.dtype() == input.dtype && !input.of_texts &&
+              (!dims.rank_known() || dims.rank() == value.dims().rank());
+  for (int axis = 0; fits && axis < dims.rank(); ++axis) {
+    fits = dims[axis] < 0 || dims[axis] == value.dims()[axis];
+  }
+  return fits;
 }
 
 // Makes given values constants, and removes their initialisers. Returns their
@@ -248,6 +251,20 @@ Names AddGiven(const std::vector<std::pair<std::string, Tensor>>& given,
         return true;
       });
   all.erase(kept, all.end());
+  for (const auto& input : graph->input()) {
+    const auto found = by_name.find(input.name());
+    if (found == by_name.end() || values->FindConstant(input.name())) continue;
+    const OnnxValue expected = InputOf(input);
+    const Tensor& value = *found->second;
+    SLUICE_ENFORCE(
+        Fits(value, expected), ErrorCode::kInvalidArgument, "onnx.given_input",
+        "input {} is {} {}; the value given for it is {} {}",
+        Shown(input.name()),
+        expected.of_texts ? "of strings, " : Format("{}", expected.dtype),
+        DimsOf(expected), value.dtype(), value.dims());
+    values->AddConstant(input.name(), value);
+    replaced.push_back(input.name());
+  }
   return replaced;
 }
 
@@ -279,6 +296,7 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
       AddInitialisersBut(given, folder, inner, values);
     }
   }
+  graph->clear_initializer();
 }
 
 }  // namespace
@@ -290,6 +308,11 @@ Names AddInitialisers(const std::string& folder,
   Names replaced = AddGiven(given, graph, values);
   AddInitialisersBut({}, folder, graph, values);
   return replaced;
+}
+
+const ::onnx::TypeProto& TypeOfValue(const ::onnx::ValueInfoProto& value) {
+  const ::onnx::TypeProto& type = value.type();
+  return type.has_optional_type() ? type.optional_type().elem_type() : type;
 }
 
 ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 #include "sluice/onnx/import/texts.h"
@@ -37,6 +38,10 @@ class ValueMap {
   bool IsRead(const std::string& name) const { return ReadCount(name) > 0; }
   // The number of inputs of nodes and outputs of the graph that use it.
   int ReadCount(const std::string& name) const;
+  // Counts the uses of values by a graph that is a copy of another one, as the
+  // constructor does. ForgetRead takes back one.
+  void NoteReads(const GraphProto& graph);
+  void ForgetRead(const std::string& name) { --read_[name]; }
   // The op that computes a variable, if it is one of the last ones added; else
   // nullptr. Valid until the next op is added.
   const OpDesc* FindWriter(const std::string& name) const;
@@ -65,6 +70,12 @@ class ValueMap {
   // else reads it.
   Names TakeSequence(const std::string& name);
 
+  // An optional value without a value, which exists only during import.
+  void AddAbsent(const std::string& name) { absent_.insert(name); }
+  bool IsAbsent(const std::string& name) const {
+    return absent_.contains(name);
+  }
+
   // Notes that ONNX has a list of maps in place of a matrix: one for each row,
   // with these keys.
   void SetMapKeys(const std::string& name, std::vector<int64_t> keys) {
@@ -81,13 +92,16 @@ class ValueMap {
   }
 
   // The name itself, if it is a tensor. Raises NotFound for an unknown value,
-  // and Unimplemented for a sequence; so do DimsOf and DTypeOf.
+  // and Unimplemented for a sequence or an absent one; so do DimsOf and
+  // DTypeOf.
   const std::string& Name(const std::string& name) const;
   // Makes a constant a variable for an op to read: a persistable one, or, for a
   // few integers, part of the program.
   void MakeVariable(const std::string& name);
+  // The names of all values, and of the program's variables.
+  UniqueNames& names() { return names_; }
   // Returns an unused name: base, or base with a number.
-  std::string NewName(const std::string& base);
+  std::string NewName(const std::string& base) { return names_.New(base); }
 
   // Values that could not be computed, because earlier nodes were refused.
   void AddLost(const std::string& name) { lost_.insert(name); }
@@ -101,7 +115,6 @@ class ValueMap {
 
  private:
   const VarDesc& VarOf(const std::string& name) const;
-  void NoteNames(const GraphProto& graph);
   void AddToProgram(const std::string& name, const Tensor& value);
 
   Program program_;
@@ -112,8 +125,8 @@ class ValueMap {
   std::map<std::string, std::vector<int64_t>> map_keys_;
   Texts texts_;
   std::set<std::string> of_texts_;
-  std::set<std::string> taken_;
-  std::map<std::string, int> numbers_;  // the last number used, by base name
+  std::set<std::string> absent_;
+  UniqueNames names_;
   std::map<std::string, int> read_;
   std::set<std::string> lost_;
   ImportCost& cost_;
@@ -124,9 +137,12 @@ class ValueMap {
 ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
                       const ValueType& otherwise);
 
+// The type of a value, or of the values that it has if it is optional.
+const ::onnx::TypeProto& TypeOfValue(const ::onnx::ValueInfoProto& value);
+
 // Adds the initialisers, including those of subgraphs, as constants, and
-// removes their bytes from the graph. `given` are OnnxOptions::initialisers;
-// returns the names of those that replaced one.
+// removes them from the graph. `given` are OnnxOptions::initialisers; returns
+// the names of those that replaced one, or an input.
 // Raises what LoadOnnx raises.
 Names AddInitialisers(const std::string& folder,
                       const std::vector<std::pair<std::string, Tensor>>& given,

@@ -168,9 +168,11 @@ void BindOnnx(nb::module_& m) {
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
            const std::map<std::string, int64_t>& sequence_lengths,
+           const std::vector<std::string>& absent_inputs,
            const nb::dict& initialisers) {
           onnx::OnnxOptions options;
           options.sequence_lengths = sequence_lengths;
+          options.absent_inputs = {absent_inputs.begin(), absent_inputs.end()};
           for (const auto& [key, value] : initialisers) {
             options.initialisers.emplace_back(
                 ToText(key, "onnx.load: a name of initialisers"),

@@ -173,7 +173,7 @@ TEST(OnnxSequences, RefusesPositionsThatAreNone) {
   ModelBuilder two = Three();
   two.Ints("position", {1, 2});
   two.Node("SequenceAt", {"list", "position"}, {"y"});
-  ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_positions",
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.known_number",
               {"2 numbers"}, [&] { two.Load(); });
 }
 

@@ -70,13 +70,39 @@ def drop_rank(value: Any) -> None:
         value.type.tensor_type.ClearField("shape")
 
 
+def flat(outputs: Any) -> list[Any]:
+    """The outputs, with the length of a sequence and its tensors in its place."""
+    return [
+        part
+        for value in outputs
+        for part in (
+            [np.array(len(value)), *value]
+            if isinstance(value, (list, tuple))
+            else [value]
+        )
+    ]
+
+
 def suite() -> Any:
     """The suite; its attribute `backend` runs the models."""
     # Values that are cast out of range, by the suite itself.
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     import onnx.backend.test
 
-    runner = onnx.backend.test.BackendTest(backend_of("", None), __name__)
+    class Runner(onnx.backend.test.BackendTest):
+        """Compares sequences like as many outputs.
+
+        The suite's own comparison passes over tensors that are missing at the
+        end of a sequence, and raises TypeError for those of rank 0.
+        """
+
+        @classmethod
+        def assert_similar_outputs(cls, ref_outputs, outputs, *more, **options):
+            super().assert_similar_outputs(
+                flat(ref_outputs), flat(outputs), *more, **options
+            )
+
+    runner = Runner(backend_of("", None), __name__)
     kinds = sorted(f"{kind}Model" for kind in KINDS)
     assert sorted(runner._test_items) == kinds
     return runner

@@ -286,7 +286,7 @@ def test_nodes_in_any_order_and_initialisers_that_are_inputs(rng):
 
 def test_all_that_is_missing_is_in_one_error():
     model = parsed(
-        """(seq(float[2]) list, optional(float[2]) text, float[2] x) => (y, z) {
+        """(seq(float[2]) list, sparse_tensor(float[2]) text, float[2] x) => (y, z) {
             y = SequenceAt (list, text)
             [odd] z = ImageDecoder (x)
         }"""

@@ -24,6 +24,17 @@ __all__ = [
 ]
 
 
+# Of arrays whose values a model is loaded for, and of models that are kept.
+_MOST_ELEMENTS = 64
+_MOST_LOADED = 32
+
+
+def _is_sequence(type_proto: onnx.TypeProto) -> bool:
+    if type_proto.HasField("optional_type"):
+        type_proto = type_proto.optional_type.elem_type
+    return type_proto.HasField("sequence_type")
+
+
 def _sequence(name: str, tensors: Mapping[str, Any]) -> list[Any]:
     """The tensors ``name[0]``, ``name[1]`` and so on."""
     parts = (f"{name}[{i}]" for i in count())
@@ -33,7 +44,10 @@ def _sequence(name: str, tensors: Mapping[str, Any]) -> list[Any]:
 class SluiceBackendRep(BackendRep):
     """A model that can run.
 
-    One with sequences as inputs is loaded for each number of their tensors.
+    One with sequences as inputs is loaded for each number of their tensors,
+    one with optional inputs for each set of those that have a value. Where the
+    length of a sequence depends on the values of inputs, the model is loaded
+    for these values: those of all inputs that are few integers or bools.
     """
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -42,30 +56,68 @@ class SluiceBackendRep(BackendRep):
         fed = [v for v in model.graph.input if v.name not in known]
         self._inputs = [value.name for value in fed]
         self._outputs = [value.name for value in model.graph.output]
-        self._sequences = {
-            v.name for v in fed if v.type.HasField("sequence_type")
+        self._optional = {
+            v.name for v in fed if v.type.HasField("optional_type")
         }
-        self._loaded: dict[tuple[tuple[str, int], ...], Model] = {}
-        self.model = None if self._sequences else self._load({})
+        self._sequences = {v.name for v in fed if _is_sequence(v.type)}
+        self._needs_values = False
+        self._loaded: dict[Any, Model] = {}
+        several = self._optional | self._sequences
+        self.model = None if several else self._load({})
 
-    def _load(self, inputs: Mapping[str, Any]) -> Model:
-        lengths = tuple(
-            (name, len(value))
-            for name, value in inputs.items()
-            if name in self._sequences
+    def _load(self, inputs: Mapping[str, Any]) -> Model | None:
+        """The model for these inputs; None if it needs values and has none."""
+        lengths = {
+            name: len(inputs[name])
+            for name in self._sequences
+            if inputs.get(name) is not None
+        }
+        absent = [n for n in self._optional if inputs.get(n) is None]
+        values = self._values(inputs) if self._needs_values else {}
+        key = (
+            tuple(lengths.items()),
+            tuple(absent),
+            tuple((n, v.shape, v.tobytes()) for n, v in values.items()),
         )
-        if lengths not in self._loaded:
-            self._loaded[lengths] = load(
-                self._proto, sequence_lengths=dict(lengths)
+        if key in self._loaded:
+            return self._loaded[key]
+        if len(self._loaded) >= _MOST_LOADED:
+            self._loaded.clear()
+        try:
+            model = load(
+                self._proto,
+                sequence_lengths=lengths,
+                absent_inputs=absent,
+                initialisers=values,
             )
-        return self._loaded[lengths]
+        except UnimplementedError as error:
+            late = error.check_id == "onnx.late_sequence"
+            if self._needs_values or not late:
+                raise
+            self._needs_values = True
+            return self._load(inputs) if inputs else None
+        return self._loaded.setdefault(key, model)
+
+    @staticmethod
+    def _values(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        arrays = {
+            name: np.asarray(value)
+            for name, value in inputs.items()
+            if not isinstance(value, (list, tuple, type(None)))
+        }
+        return {
+            name: array.copy()
+            for name, array in arrays.items()
+            if array.dtype.kind in "biu" and array.size <= _MOST_ELEMENTS
+        }
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model.
 
         Args:
             inputs: an array for each input, in order, or a list for a
-                sequence; one array for one input; or these by name.
+                sequence, or None for an optional value; one array for one
+                input; or these by name.
             kwargs: accepted, and not used.
 
         Returns:
@@ -77,7 +129,12 @@ class SluiceBackendRep(BackendRep):
             inputs = dict(zip(self._inputs, inputs, strict=False))
         model = self._load(inputs)
         names = [value.name for value in model.outputs]
-        given = dict(zip(names, model.run(inputs), strict=True))
+        feed = {
+            name: value
+            for name, value in inputs.items()
+            if value is not None and name not in model.replaced
+        }
+        given = dict(zip(names, model.run(feed), strict=True))
         return tuple(
             given[name] if name in given else _sequence(name, given)
             for name in self._outputs

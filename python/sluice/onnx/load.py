@@ -68,7 +68,7 @@ class Model:
     of_texts: list[str] = field(default_factory=list, repr=False)
     """The inputs and outputs whose elements, or keys of dicts, are strings."""
     replaced: list[str] = field(default_factory=list, repr=False)
-    """The names of initialisers whose values were given to :func:`load`."""
+    """The names of initialisers and inputs whose values :func:`load` got."""
     denotations: Mapping[str, Mapping[int, str]] = field(
         default_factory=dict, repr=False
     )
@@ -83,20 +83,23 @@ class Model:
         """Run the model and return its outputs, or ``fetch_list``.
 
         A list is fed as the inputs ``x[0]``, ``x[1]`` and so on, which a
-        sequence has become. An output is an array, or of ``map_keys`` a list
+        sequence has become. Absent inputs are not fed. An output is an array, or of ``map_keys`` a list
         of dicts; strings are arrays of objects. Raises what ``Executor.run``
         raises, and InvalidArgumentError for elements that are no strings.
         """
         own = {v.name for v in self.inputs}
-        parts = {
-            f"{name}[{i}]": part
+        lists = {
+            name: value
             for name, value in feed.items()
             if name not in own and isinstance(value, (list, tuple))
+        }
+        parts = {
+            f"{name}[{i}]": part
+            for name, value in lists.items()
             for i, part in enumerate(value)
         }
-        if own & parts.keys():
-            whole = {n: v for n, v in feed.items() if f"{n}[0]" not in parts}
-            feed = whole | parts
+        if not parts or own & parts.keys():
+            feed = {n: v for n, v in feed.items() if n not in lists} | parts
         if fetch_list is None:
             fetch_list = [v.name for v in self.outputs]
         fetches = fetch_list
@@ -177,6 +180,7 @@ def load(
     place: Any = None,
     limits: Mapping[str, float] | None = None,
     sequence_lengths: Mapping[str, int] | None = None,
+    absent_inputs: Sequence[str] = (),
     initialisers: Mapping[str, Any] | None = None,
 ) -> Model:
     """Read an ONNX model.
@@ -196,8 +200,12 @@ def load(
         sequence_lengths: how many tensors the inputs have that are sequences,
             by name. They are inputs ``x[0]``, ``x[1]`` and so on;
             :meth:`Model.run` takes a list for ``x``, too.
+        absent_inputs: the inputs that are optional and have no value. The
+            others are fed like those that are not optional.
         initialisers: arrays by the name of an initialiser, instead of the
-            values in the file. Their memory is shared and must not change.
+            values in the file, or by the name of an input, which is a constant
+            then and may decide how long sequences are and how often loops over
+            them run. Their memory is shared and must not change.
 
     Raises:
         NotFoundError: a file cannot be read.
@@ -226,6 +234,7 @@ def load(
         name,
         limits,
         dict(sequence_lengths or {}),
+        list(absent_inputs),
         given,
     )
     return Model(
