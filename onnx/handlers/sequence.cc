@@ -55,9 +55,10 @@ void SequenceInsert(Node& node) {
   const bool at_end =
       !node.HasInput(2) || KnownNumber(node, 2, "position") == count;
   const int64_t position = at_end ? count : PositionOf(node, 2, count);
-  Names tensors = node.TakeSequence(0);
-  tensors.insert(tensors.begin() + position, node.In(1));
-  node.FinishSequence(std::move(tensors));
+  const std::string& tensor = node.In(1);
+  node.cost().Need("sequences", sizeof(std::string) + tensor.size());
+  Names& tensors = node.FinishSequenceOf(0);
+  tensors.insert(tensors.begin() + position, tensor);
 }
 
 void SequenceErase(Node& node) {
@@ -66,9 +67,8 @@ void SequenceErase(Node& node) {
                  "its sequence has no tensors");
   const int64_t position =
       node.HasInput(1) ? PositionOf(node, 1, count) : count - 1;
-  Names tensors = node.TakeSequence(0);
+  Names& tensors = node.FinishSequenceOf(0);
   tensors.erase(tensors.begin() + position);
-  node.FinishSequence(std::move(tensors));
 }
 
 void SequenceAt(Node& node) {

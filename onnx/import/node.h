@@ -215,8 +215,8 @@ class Node {
   const Names* Sequence(int index) const;
   // Makes an output this sequence.
   void FinishSequence(Names tensors, int index = 0);
-  // The tensors of an input that is a sequence, as a value to change.
-  Names TakeSequence(int index);
+  // Makes output 0 the sequence that an input is, and returns it, to change.
+  Names& FinishSequenceOf(int index);
   // Makes output 0 a list of maps: one with these keys for each row of x.
   void FinishMaps(const std::string& x, Ints keys);
   // Strings of the model as numbers (Texts).

@@ -177,10 +177,11 @@ void Node::FinishBlocks(const std::string& type,
 }
 
 void Node::FinishValue(int index, const std::string& value) {
-  if (IsSequence(value)) {
-    return FinishSequence(values_.TakeSequence(value), index);
-  }
   const std::string output = OutputName(index);
+  if (IsSequence(value)) {
+    values_.MoveSequence(value, output);
+    return;
+  }
   if (values_.IsAbsent(value)) return values_.AddAbsent(output);
   if (values_.IsOfTexts(value)) values_.MarkTexts(output);
   const Tensor* constant = values_.FindConstant(value);
@@ -194,8 +195,8 @@ const Names* Node::Sequence(int index) const {
   return sequence;
 }
 
-Names Node::TakeSequence(int index) {
-  return values_.TakeSequence(InputName(index));
+Names& Node::FinishSequenceOf(int index) {
+  return values_.MoveSequence(InputName(index), OutputName(0));
 }
 
 void Node::FinishSequence(Names tensors, int index) {

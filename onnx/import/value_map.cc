@@ -69,16 +69,13 @@ void ValueMap::AddSequence(const std::string& name, Names tensors) {
   sequences_[name] = std::move(tensors);
 }
 
-Names ValueMap::TakeSequence(const std::string& name) {
-  const auto found = sequences_.find(name);
-  if (ReadCount(name) > 1) {
-    cost_.Check("sequences", BytesOfSequence(found->second));
-    return found->second;
-  }
-  Names tensors = std::move(found->second);
-  cost_.Return(BytesOfSequence(tensors));
-  found->second.clear();
-  return tensors;
+Names& ValueMap::MoveSequence(const std::string& from, const std::string& to) {
+  Names& tensors = sequences_.find(from)->second;
+  const bool copies = ReadCount(from) > 1;
+  if (copies) cost_.Need("sequences", BytesOfSequence(tensors));
+  Names& moved = sequences_[to];
+  moved = copies ? tensors : std::move(tensors);
+  return moved;
 }
 
 std::vector<int64_t> ValueMap::MapKeys(const std::string& name) const {

@@ -66,9 +66,9 @@ class ValueMap {
   void AddSequence(const std::string& name, Names tensors);
   // nullptr if it is not a sequence.
   const Names* FindSequence(const std::string& name) const;
-  // A copy of an existing sequence to change, or the sequence itself if nothing
-  // else reads it.
-  Names TakeSequence(const std::string& name);
+  // Makes `to` an existing sequence, or a copy of it if something else reads it,
+  // and returns it, to change.
+  Names& MoveSequence(const std::string& from, const std::string& to);
 
   // An optional value without a value, which exists only during import.
   void AddAbsent(const std::string& name) { absent_.insert(name); }
