@@ -1,10 +1,13 @@
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/run/executor.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {
@@ -173,8 +176,8 @@ TEST(OnnxSequences, RefusesPositionsThatAreNone) {
   ModelBuilder two = Three();
   two.Ints("position", {1, 2});
   two.Node("SequenceAt", {"list", "position"}, {"y"});
-  ExpectError(ErrorCode::kInvalidArgument, "onnx.known_number",
-              {"2 numbers"}, [&] { two.Load(); });
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.known_number", {"2 numbers"},
+              [&] { two.Load(); });
 }
 
 TEST(OnnxSequences, RefusesWhatNeedsATensor) {
@@ -238,6 +241,53 @@ TEST(OnnxSequences, InputsHaveAsManyTensorsAsTheCallerSays) {
               {"names lists"}, [&] { load("lists", 2); });
   ExpectError(ErrorCode::kInvalidArgument, "onnx.sequence_input_length",
               {"-1 tensors for list"}, [&] { load("list", -1); });
+}
+
+TEST(OnnxSequences, OptionalInputsAreFedOrAbsent) {
+  ModelBuilder builder(15);
+  builder.Input("x", {2});
+  auto* input = builder.graph().add_input();
+  input->set_name("maybe");
+  *input->mutable_type()->mutable_optional_type()->mutable_elem_type() =
+      builder.graph().input(0).type();
+  builder.Node("OptionalHasElement", {"maybe"}, {"y"});
+  builder.Output("y");
+  const auto has = [&](const onnx::OnnxOptions& options) {
+    const onnx::OnnxModel model = builder.Load(options);
+    Executor executor;
+    Feeds feeds;
+    for (const onnx::OnnxValue& value : model.inputs) {
+      feeds.emplace_back(value.name, Tensor::FromVector<float>({2}, {1, 2}));
+    }
+    return executor.Run(model.program, feeds, {"y"})[0].data<bool>()[0];
+  };
+  EXPECT_TRUE(has({}));
+  EXPECT_FALSE(has({.absent_inputs = {"maybe"}}));
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.absent_input", {"names x"},
+              [&] { has({.absent_inputs = {"x"}}); });
+}
+
+TEST(OnnxSequences, APositionIsGivenWhileTheModelIsRead) {
+  ModelBuilder builder = Three();
+  auto* input = builder.graph().add_input();
+  input->set_name("position");
+  auto* type = input->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(::onnx::TensorProto::INT64);
+  type->mutable_shape();
+  builder.Node("SequenceAt", {"list", "position"}, {"y"});
+  ExpectError(ErrorCode::kUnimplemented, "onnx.late_sequence",
+              {"its position (position)", "when the model runs"},
+              [&] { builder.Load(); });
+  const auto load = [&](Tensor value) {
+    return builder.Load({.initialisers = {{"position", std::move(value)}}});
+  };
+  const onnx::OnnxModel model = load(Tensor::FromVector<int64_t>({}, {-1}));
+  EXPECT_EQ(model.inputs.size(), 3U);
+  EXPECT_EQ(model.replaced, std::vector<std::string>{"position"});
+  EXPECT_EQ(model.program.block().ops[0].Input("X")[0], "c");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.given_input",
+              {"input position is int64 []", "int64 [1]"},
+              [&] { load(Tensor::FromVector<int64_t>({1}, {0})); });
 }
 
 TEST(OnnxSequences, ALengthThatIsKnownLateIsNamed) {
