@@ -257,9 +257,15 @@ class Builder {
     const bool takes_sequence =
         type != "SequenceConstruct" &&
         (type.starts_with("Sequence") || type == "ConcatFromSequence");
+    // More inputs of a map, and what a loop carries.
+    const int first_more = type == "SequenceMap" ? 1
+                           : type == "Loop"      ? 2
+                                                 : inputs;
     for (int i = 0; i < inputs; ++i) {
       const bool left_out = i >= row.min_inputs && choices_.Once(4);
-      const bool sequence = i == 0 && takes_sequence && !sequences_.empty();
+      const bool sequence = ((i == 0 && takes_sequence) ||
+                             (i >= first_more && choices_.Once(2))) &&
+                            !sequences_.empty();
       node.add_input(left_out   ? ""
                      : sequence ? choices_.Of(sequences_)
                                 : AnyValue());
@@ -357,9 +363,11 @@ class Builder {
 
   void FillSubgraph(int depth, GraphProto* subgraph) {
     const size_t before = values_.size();
-    for (size_t i = choices_.Next(4); i > 0; --i) {
-      values_.push_back(NewName());
-      subgraph->add_input()->set_name(values_.back());
+    const size_t sequences = sequences_.size();
+    for (size_t i = choices_.Next(5); i > 0; --i) {
+      auto& known = choices_.Once(4) ? sequences_ : values_;
+      known.push_back(NewName());
+      subgraph->add_input()->set_name(known.back());
     }
     AddNodeTo(subgraph, depth);
     const NodeProto& node = subgraph->node(0);
@@ -371,6 +379,7 @@ class Builder {
     // Inputs and constants of its nodes remain in the outermost graph.
     values_.erase(values_.begin() + static_cast<std::ptrdiff_t>(before),
                   values_.end());
+    sequences_.resize(sequences);
   }
 
   Choices& choices_;

@@ -98,12 +98,33 @@ std::string FolderOfData() {
   return folder;
 }
 
+// What a caller says of inputs that are no tensors: sequences have two tensors,
+// and every other optional value is absent.
+onnx::OnnxOptions OptionsFor(std::string_view bytes) {
+  static const std::string folder = FolderOfData();
+  onnx::OnnxOptions options = {.folder = folder};
+  ::onnx::ModelProto model;
+  model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  bool absent = false;
+  for (const auto& input : model.graph().input()) {
+    const auto& type = input.type();
+    if (type.has_optional_type()) {
+      absent = !absent;
+      if (absent) options.absent_inputs.insert(input.name());
+    }
+    if (type.has_sequence_type() ||
+        (!absent && type.optional_type().elem_type().has_sequence_type())) {
+      options.sequence_lengths[input.name()] = 2;
+    }
+  }
+  return options;
+}
+
 }  // namespace
 
 void TryModel(std::string_view bytes) {
   try {
-    static const std::string folder = FolderOfData();
-    const onnx::OnnxModel model = onnx::ParseOnnx(bytes, {.folder = folder});
+    const onnx::OnnxModel model = onnx::ParseOnnx(bytes, OptionsFor(bytes));
     if (IsSmall(model.program)) Run(model);
     SaveAndLoad(model);
   } catch (const Error& error) {
