@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <google/protobuf/arena.h>
+
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/onnx.pb.h"
 
@@ -273,6 +275,12 @@ void Replace(const Renaming::Names& names, std::string* name) {
 }
 
 }  // namespace
+
+uint64_t BytesInMemory(const google::protobuf::MessageLite& message) {
+  google::protobuf::Arena arena;
+  message.New(&arena)->CheckTypeAndMergeFrom(message);
+  return arena.SpaceUsed() + message.ByteSizeLong();
+}
 
 size_t CountNames(const GraphProto& graph) {
   size_t count =

@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include <google/protobuf/arena.h>
-
 #include "sluice/onnx/import/messages.h"
+
+namespace google::protobuf {
+class MessageLite;
+}  // namespace google::protobuf
 
 namespace sluice::onnx {
 
@@ -43,16 +45,11 @@ void VisitSubgraphs(NodeProto* node,
 void MakeSparseInitialisersNodes(::onnx::ModelProto* model);
 
 // The cost of one name in the tables of names.
-constexpr uint64_t kNameBytes = 256;
+inline constexpr uint64_t kNameBytes = 256;
 
 // The cost of a copy of a message: its parts, which may be much larger in
 // memory than in a file, and its strings.
-template <typename Message>
-uint64_t BytesInMemory(const Message& message) {
-  google::protobuf::Arena arena;
-  google::protobuf::Arena::CreateMessage<Message>(&arena)->CopyFrom(message);
-  return arena.SpaceUsed() + message.ByteSizeLong();
-}
+uint64_t BytesInMemory(const google::protobuf::MessageLite& message);
 
 // The number of times that nodes and subgraphs name a value.
 size_t CountNames(const GraphProto& graph);
