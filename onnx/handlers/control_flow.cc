@@ -86,7 +86,9 @@ bool PicksTensors(const Node& node, const GraphProto& graph) {
   Names constants;
   bool picks = false;
   for (const NodeProto& each : graph.node()) {
-    if (each.op_type() == "Constant") constants.push_back(each.output(0));
+    if (each.op_type() == "Constant" && each.output_size() > 0) {
+      constants.push_back(each.output(0));
+    }
     picks = picks ||
             (each.op_type() == "SequenceAt" && each.input_size() == 2 &&
              node.IsSequence(each.input(0)) &&
@@ -124,7 +126,7 @@ bool KnownCondition(const Node& node, const std::string& name) {
   return known->data<bool>()[0];
 }
 
-// Adds a tensor with a new first dim: for it, one of the tensors each.
+// Stacks one tensor of each iteration along a new first dim.
 void FinishStacked(Node& node, int index, Names tensors) {
   if (tensors.empty()) {
     Node::Unsupported("it has no iteration, and so output {} no known shape",

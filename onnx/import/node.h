@@ -177,8 +177,8 @@ class Node {
   Names AddCopy(const GraphProto& graph, int64_t copy, const Names& inputs);
   // Raises ResourceExhausted if so many copies would take too much memory.
   void CheckCopies(const GraphProto& graph, int64_t copies) const;
-  // Notes that a value of a copy is not read as its output, but by the next
-  // copy, so that a sequence that grows is not copied.
+  // Notes that only the next copy reads an output of a copy, so that a sequence
+  // that grows is moved.
   void HandOn(const std::string& value) { values_.ForgetRead(value); }
   // Adds a subgraph as a block of its own, whose data are the subgraph's
   // inputs. `inputs` has their types, used where the model specifies less.
@@ -273,7 +273,7 @@ class Node {
   // The output's name in the program. An omitted output gets a new name with
   // this suffix.
   std::string OutputName(int index, const std::string& end = "omitted");
-  // A new name that begins with that of the first output that has one.
+  // The name of the first output that has one, and a new name that begins so.
   const std::string& FirstOutput() const;
   std::string InnerName(const std::string& end);
   // Takes memory for an op.

@@ -250,7 +250,10 @@ Names AddGiven(const std::vector<std::pair<std::string, Tensor>>& given,
   all.erase(kept, all.end());
   for (const auto& input : graph->input()) {
     const auto found = by_name.find(input.name());
-    if (found == by_name.end() || values->FindConstant(input.name())) continue;
+    if (found == by_name.end() ||
+        values->FindConstant(input.name()) != nullptr) {
+      continue;
+    }
     const OnnxValue expected = InputOf(input);
     const Tensor& value = *found->second;
     SLUICE_ENFORCE(

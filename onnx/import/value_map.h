@@ -66,8 +66,8 @@ class ValueMap {
   void AddSequence(const std::string& name, Names tensors);
   // nullptr if it is not a sequence.
   const Names* FindSequence(const std::string& name) const;
-  // Makes `to` an existing sequence, or a copy of it if something else reads it,
-  // and returns it, to change.
+  // Makes `to` an existing sequence, or a copy of it if something else reads
+  // it, and returns it, to change.
   Names& MoveSequence(const std::string& from, const std::string& to);
 
   // An optional value without a value, which exists only during import.
@@ -92,7 +92,7 @@ class ValueMap {
   }
 
   // The name itself, if it is a tensor. Raises NotFound for an unknown value,
-  // and Unimplemented for a sequence or an absent one; so do DimsOf and
+  // and Unimplemented for a sequence or an absent value; so do DimsOf and
   // DTypeOf.
   const std::string& Name(const std::string& name) const;
   // Makes a constant a variable for an op to read: a persistable one, or, for a

@@ -71,7 +71,7 @@ def drop_rank(value: Any) -> None:
 
 
 def flat(outputs: Any) -> list[Any]:
-    """The outputs, with the length of a sequence and its tensors in its place."""
+    """The outputs; in place of a sequence its length and its tensors."""
     return [
         part
         for value in outputs

@@ -68,7 +68,7 @@ class Model:
     of_texts: list[str] = field(default_factory=list, repr=False)
     """The inputs and outputs whose elements, or keys of dicts, are strings."""
     replaced: list[str] = field(default_factory=list, repr=False)
-    """The names of initialisers and inputs whose values :func:`load` got."""
+    """The initialisers and inputs whose values were given to :func:`load`."""
     denotations: Mapping[str, Mapping[int, str]] = field(
         default_factory=dict, repr=False
     )
@@ -83,9 +83,10 @@ class Model:
         """Run the model and return its outputs, or ``fetch_list``.
 
         A list is fed as the inputs ``x[0]``, ``x[1]`` and so on, which a
-        sequence has become. Absent inputs are not fed. An output is an array, or of ``map_keys`` a list
-        of dicts; strings are arrays of objects. Raises what ``Executor.run``
-        raises, and InvalidArgumentError for elements that are no strings.
+        sequence has become. Absent inputs are not fed. An output is an array,
+        or of ``map_keys`` a list of dicts; strings are arrays of objects.
+        Raises what ``Executor.run`` raises, and InvalidArgumentError for
+        elements that are no strings.
         """
         own = {v.name for v in self.inputs}
         lists = {
