@@ -125,16 +125,24 @@ class AttentionImport {
     flat_ = rank == 3;
     query_heads_ = attributes.Int("q_num_heads", 0);
     key_heads_ = attributes.Int("kv_num_heads", 0);
-    if (!flat_) {
-      query_heads_ = node_.Dims(kQuery)[1];
-      key_heads_ = node_.Dims(kKey)[1];
-      return;
-    }
+    if (!flat_) return ReadHeadDims();
     SLUICE_ENFORCE(query_heads_ > 0 && key_heads_ > 0,
                    ErrorCode::kInvalidArgument, "onnx.attention_heads",
                    "q_num_heads is {} and kv_num_heads {}; inputs of 3 dims "
                    "need both",
                    query_heads_, key_heads_);
+  }
+
+  // Of inputs with 4 dims.
+  void ReadHeadDims() {
+    query_heads_ = node_.Dims(kQuery)[1];
+    key_heads_ = node_.Dims(kKey)[1];
+    const int64_t of_values = node_.Dims(kValue)[1];
+    SLUICE_ENFORCE(
+        key_heads_ < 0 || of_values < 0 || key_heads_ == of_values,
+        ErrorCode::kInvalidArgument, "onnx.attention_values",
+        "its keys have {} heads, and its values {}; expected as many",
+        key_heads_, of_values);
   }
 
   // Reshapes [batch, sequence, heads * size] to [batch, heads, sequence, size].
@@ -155,9 +163,8 @@ class AttentionImport {
 
   // Repeats each head of keys or values for each of its query heads.
   std::string Repeated(const std::string& x) {
-    if (query_heads_ == key_heads_ || query_heads_ < 0 || key_heads_ < 0) {
-      return x;
-    }
+    if (query_heads_ < 0 || key_heads_ < 0) return RepeatedLate(x);
+    if (query_heads_ == key_heads_) return x;
     SLUICE_ENFORCE(key_heads_ > 0 && query_heads_ % key_heads_ == 0,
                    ErrorCode::kInvalidArgument, "onnx.attention_groups",
                    "{} heads of queries do not divide by {} of keys",
@@ -167,6 +174,17 @@ class AttentionImport {
       index.data<int64_t>()[i] = i / (query_heads_ / key_heads_);
     }
     return node_.Gather({x, node_.NewConstant(std::move(index))}, 1);
+  }
+
+  // The same for inputs with 4 dims, of unknown numbers of heads.
+  std::string RepeatedLate(const std::string& x) {
+    const std::string heads = SizeOf(node_.In(kKey), 1);
+    const std::string each = Append(
+        "elementwise_max",
+        Append("elementwise_floordiv", SizeOf(node_.In(kQuery), 1), heads),
+        node_.Whole(1));
+    const std::string all = node_.Count(Append("elementwise_mul", heads, each));
+    return node_.Gather({x, Append("elementwise_floordiv", all, each)}, 1);
   }
 
   // Whether a scale of 0 is one.

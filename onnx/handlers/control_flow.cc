@@ -279,12 +279,12 @@ void Scan(Node& node) {
       continue;
     }
     const auto which = static_cast<size_t>(i - carried);
-    const int rank = RankOf(node, i);
-    const auto axis = static_cast<int>(
-        AxisOf(which < input_axes.size() ? input_axes[which] : 0, rank));
-    DDim slice;
-    for (int at = 0; at < rank; ++at) {
-      if (at != axis) slice.InsertDim(slice.rank(), node.Dims(i)[at]);
+    const DDim dims = node.Dims(i);
+    const int64_t axis =
+        AxisOfInput(node, i, which < input_axes.size() ? input_axes[which] : 0);
+    DDim slice = dims.rank_known() ? DDim() : DDim::UnknownRank();
+    for (int at = 0; at < dims.rank(); ++at) {
+      if (at != axis) slice.InsertDim(slice.rank(), dims[at]);
     }
     types.push_back({node.TypeOf(i), slice});
     whole.push_back(node.In(i));
@@ -309,10 +309,16 @@ void Scan(Node& node) {
       {{"Out", Part(made, 0, count)}, {"Stacked", Part(made, count, stacked)}});
 }
 
+// Those without lengths are NestOldScans'.
+void Scan8(Node& /*node*/) {
+  Node::Unsupported("its sequences have lengths of their own (sequence_lens)");
+}
+
 }  // namespace
 
 const HandlerTable kControlFlowHandlers = {{"If", 1, If},
                                            {"Loop", 1, Loop},
+                                           {"Scan", 8, Scan8},
                                            {"Scan", 9, Scan},
                                            {"SequenceMap", 17, SequenceMap}};
 

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sluice/onnx/handlers/integers.h"
+#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
 
 namespace sluice::onnx {
@@ -203,103 +205,160 @@ Ints NumbersOf(Node& node, const char* name, size_t count, int64_t otherwise) {
   return numbers;
 }
 
-// The blocks of Col2Im along one dim: element `k` of block `at` is at at *
-// stride + k * dilation - pad.
-struct BlockDim {
-  int64_t image, block, stride, dilation, pad, blocks;
+// The sizes of the image and the blocks of Col2Im, int64 variables [rank].
+struct BlockSizes {
+  Node& node;
+  std::string image = node.Cast(node.In(1), DType::kInt64);
+  std::string block = node.Cast(node.In(2), DType::kInt64);
+  size_t rank = RankOfImage();
+  Ints strides = NumbersOf(node, "strides", rank, 1);
+  Ints dilations = NumbersOf(node, "dilations", rank, 1);
+  Ints pads = NumbersOf(node, "pads", 2 * rank, 0);
+
+  size_t RankOfImage() const {
+    int64_t ranks[] = {kUnknownDim, kUnknownDim};
+    for (int i = 0; i < 2; ++i) {
+      const DDim dims = node.Dims(i + 1);
+      if (!dims.rank_known()) continue;
+      SLUICE_ENFORCE(dims.rank() == 1, ErrorCode::kInvalidArgument,
+                     "onnx.col2im_sizes",
+                     "its input {} has shape {}; expected a list of sizes",
+                     i + 1, Printable(dims));
+      ranks[i] = dims[0];
+    }
+    const int64_t rank = std::max(ranks[0], ranks[1]);
+    if (rank < 0) {
+      Node::Unsupported(
+          "the number of sizes in its inputs 1 and 2 is known only when the "
+          "model runs");
+    }
+    SLUICE_ENFORCE(rank > 0 && rank <= DDim::kMaxRank &&
+                       (ranks[0] < 0 || ranks[1] < 0 || ranks[0] == ranks[1]),
+                   ErrorCode::kInvalidArgument, "onnx.col2im_shape",
+                   "its image has {} dims and its blocks {}; expected as many, "
+                   "1 to {}",
+                   ranks[0], ranks[1], DDim::kMaxRank);
+    return static_cast<size_t>(rank);
+  }
+
+  // Checks sizes that are known.
+  void Check() const {
+    Ints known[2];
+    for (int i = 0; i < 2; ++i) {
+      const Tensor* given = node.ConstantOf(i == 0 ? image : block);
+      if (given != nullptr) known[i] = given->ToVector<int64_t>();
+      for (const int64_t size : known[i]) {
+        SLUICE_ENFORCE(size > 0 && size < int64_t{1} << 31,
+                       ErrorCode::kInvalidArgument, "onnx.col2im_size",
+                       "its input {} has the size {}; expected 1 to 2^31 - 1",
+                       i + 1, size);
+      }
+      DDim(known[i]).numel();  // raises if there are too many
+    }
+    for (size_t i = 0; i < std::min(known[0].size(), known[1].size()); ++i) {
+      SLUICE_ENFORCE(
+          known[0][i] + pads[i] + pads[rank + i] >
+              (known[1][i] - 1) * dilations[i],
+          ErrorCode::kInvalidArgument, "onnx.col2im_block",
+          "dim {} of its image has {} elements, and no room for a block of {}",
+          i, known[0][i], known[1][i]);
+    }
+  }
 };
 
-std::vector<BlockDim> BlockDims(Node& node) {
-  const Ints image = node.ConstantInts(1, "image shape");
-  const Ints block = node.ConstantInts(2, "block shape");
-  const size_t rank = image.size();
-  SLUICE_ENFORCE(block.size() == rank && rank > 0, ErrorCode::kInvalidArgument,
-                 "onnx.col2im_shape",
-                 "its image has {} dims and its blocks {}; expected as many",
-                 rank, block.size());
-  const Ints strides = NumbersOf(node, "strides", rank, 1);
-  const Ints dilations = NumbersOf(node, "dilations", rank, 1);
-  const Ints pads = NumbersOf(node, "pads", 2 * rank, 0);
-  std::vector<BlockDim> dims;
-  for (size_t i = 0; i < rank; ++i) {
-    constexpr int64_t kMost = int64_t{1} << 31;
-    const bool fits =
-        image[i] > 0 && image[i] < kMost && block[i] > 0 && block[i] < kMost;
-    const int64_t room = fits ? image[i] + pads[i] + pads[rank + i] - 1 -
-                                    (block[i] - 1) * dilations[i]
-                              : -1;
-    SLUICE_ENFORCE(room >= 0, ErrorCode::kInvalidArgument, "onnx.col2im_block",
-                   "dim {} of its image has {} elements, and no room for a "
-                   "block of {}",
-                   i, image[i], block[i]);
-    dims.push_back({image[i], block[i], strides[i], dilations[i], pads[i],
-                    room / strides[i] + 1});
-  }
-  return dims;
-}
-
-// Fills in the image index of each element of each block, blocks last;
-// `nowhere` for elements in the padding.
-void FillPlaces(const std::vector<BlockDim>& dims,
-                int64_t nowhere,
-                Tensor* places) {
-  auto* place = places->mutable_data<int64_t>(CPUPlace());
-  for (int64_t n = 0; n < places->numel(); ++n) {
-    int64_t at = n, element = n, step = 1, in_image = 0;
-    for (const BlockDim& dim : dims) {
-      element /= dim.blocks;
+// The places in an image of each element of each block, [elements of a block,
+// blocks]; `pixels`, their number, for an element in the padding.
+Term PlacesOfBlocks(const BlockSizes& sizes, const Term& pixels) {
+  Node& node = sizes.node;
+  const auto count = [&node](const Term& end) -> Term {
+    return {&node, node.Count(end.name)};
+  };
+  const Term zero = {&node, node.Whole(0)};
+  Term elements = {&node, node.Vector({1})}, step = elements;
+  std::optional<Term> places;
+  for (size_t i = sizes.rank; i-- > 0;) {
+    const auto at = static_cast<int64_t>(i);
+    const Term image = Term{&node, sizes.image}.Part(at, at + 1),
+               block = Term{&node, sizes.block}.Part(at, at + 1),
+               stride = {&node, node.Vector({sizes.strides[i]})};
+    const auto dilation = static_cast<double>(sizes.dilations[i]),
+               before = static_cast<double>(sizes.pads[i]),
+               after = static_cast<double>(sizes.pads[sizes.rank + i]);
+    // Where elements of the first block are, and where blocks begin.
+    const Term inner = dilation * count(block) - before;
+    const Term room = image - dilation * (block - 1) + (before + after - 1);
+    const Term starts = stride * count(room / stride + 1);
+    const Term place = inner.Unsqueeze({1}) + starts;
+    // A sum with minus the number of pixels is negative.
+    const Term of_dim =
+        Where(place < zero, -1.0 * pixels,
+              Where(place < image, place * step, -1.0 * pixels));
+    elements = elements * block;
+    step = step * image;
+    if (!places) {
+      places = of_dim;
+      continue;
     }
-    bool inside = true;
-    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
-      const int64_t i = at % dim->blocks * dim->stride +
-                        element % dim->block * dim->dilation - dim->pad;
-      inside = inside && i >= 0 && i < dim->image;
-      in_image += i * step;
-      step *= dim->image;
-      at /= dim->blocks;
-      element /= dim->block;
-    }
-    place[n] = inside ? in_image : nowhere;
+    const Term sums = of_dim.Unsqueeze({1, 3}) + places->Unsqueeze({0, 2});
+    const std::string shape = node.Concat({elements.name, node.Vector({-1})});
+    places->name =
+        node.Append("reshape", {{"X", {sums.name}}, {"Shape", {shape}}});
   }
+  return Where(*places < zero, pixels, *places);
 }
 
 // Adds the blocks X [N, C * block, blocks] into an image. Overlapping elements
 // are summed.
 void Col2Im(Node& node) {
-  const std::vector<BlockDim> dims = BlockDims(node);
-  DDim image, block, blocks;
-  for (const BlockDim& dim : dims) {
-    image.InsertDim(image.rank(), dim.image);
-    block.InsertDim(block.rank(), dim.block);
-    blocks.InsertDim(blocks.rank(), dim.blocks);
+  const BlockSizes sizes{node};
+  sizes.Check();
+  SLUICE_ENFORCE(RankOf(node, 0) == 3, ErrorCode::kInvalidArgument,
+                 "onnx.col2im_rank",
+                 "its input has shape {}; expected [N, channels, blocks]",
+                 Printable(node.Dims(0)));
+  const auto product = [&node](const std::string& of) {
+    return node.Reshape(node.Unary("reduce_prod", of), {1});
+  };
+  const std::string pixels = product(sizes.image), one = node.Vector({1}),
+                    elements = product(sizes.block);
+  const int64_t rows = node.Dims(0)[1];
+  const Tensor* known = node.ConstantOf(elements);
+  const bool checked = rows >= 0 && known != nullptr;
+  if (checked) {
+    CheckDivides(rows, known->data<int64_t>()[0], "number of channels");
   }
-  SLUICE_ENFORCE(
-      RankOf(node, 0) == 3 && node.SizeOf(node.In(0), 1) >= 0,
-      ErrorCode::kUnimplemented, "onnx.col2im_rank",
-      "its input has shape {}; expected [N, channels, blocks] with a known "
-      "number of channels",
-      Printable(node.Dims(0)));
-  const int64_t channels = node.Dims(0)[1];
-  Tensor places =
-      node.NewTable({DDim{block.numel(), blocks.numel()}.numel(), 1});
-  CheckDivides(channels, block.numel(), "number of channels");
-  FillPlaces(dims, image.numel(), &places);
-  const std::string columns =
-      node.Transpose(node.Reshape(node.In(0), {-1, places.dims()[0]}), {1, 0});
-  const std::string none = node.Slice(columns, 0, 0);
-  const std::string zeros =
-      node.Unary("pad", none, {{"pads", Ints{0, 0, image.numel() + 1, 0}}});
-  const std::string sums =
-      node.Append("scatter_nd",
-                  {{"X", {zeros}},
-                   {"Index", {node.NewConstant(std::move(places))}},
-                   {"Updates", {columns}}},
-                  {{"reduction", std::string("add")}});
-  const std::string inside = node.Slice(sums, 0, image.numel());
-  Ints shape = {-1, channels / block.numel()};
-  shape.insert(shape.end(), image.begin(), image.end());
-  node.FinishUnary("reshape", node.Transpose(inside, {1, 0}),
-                   {{"shape", shape}});
+  const auto size = [&node](const std::string& x, int axis) {
+    const int64_t found = node.SizeOf(x, axis);
+    if (found >= 0) return node.Vector({found});
+    return node.Unary("shape", x,
+                      {{"start", int64_t{axis}}, {"end", int64_t{axis + 1}}});
+  };
+  const std::string parts = node.Append(
+      "reshape",
+      {{"X", {node.In(0)}},
+       {"Shape",
+        {node.Concat({node.Vector({-1}), elements, node.Vector({0})})}}});
+  const std::string columns = node.Transpose(parts, {1, 2, 0});
+  const std::string zeros = node.Append(
+      "expand", {{"X", {node.Number(0, node.TypeOf(0))}},
+                 {"Shape",
+                  {node.Concat({node.Binary("elementwise_add", {pixels, one}),
+                                size(columns, 2)})}}});
+  const std::string sums = node.Append(
+      "scatter_nd",
+      {{"X", {zeros}},
+       {"Index", {PlacesOfBlocks(sizes, {&node, pixels}).Unsqueeze({2}).name}},
+       {"Updates", {columns}}},
+      {{"reduction", std::string("add")}});
+  const std::string inside = node.Append(
+      "slice",
+      {{"X", {sums}}, {"Starts", {node.Vector({0})}}, {"Ends", {pixels}}});
+  const std::string shape = node.Concat(
+      {checked ? node.Vector({-1}) : size(node.In(0), 0),
+       node.Binary("elementwise_floordiv", {size(node.In(0), 1), elements}),
+       sizes.image});
+  node.Finish("reshape",
+              {{"X", {node.Transpose(inside, {1, 0})}}, {"Shape", {shape}}});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/handlers/integers.h"
+#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -45,35 +46,6 @@ void Concat(Node& node) {
 
 void Identity(Node& node) {
   node.FinishValue(0, node.InputName(0));
-}
-
-// In inference nothing is dropped.
-void Dropout(Node& node) {
-  if (node.HasOutput(1)) {
-    const std::string shape = node.Unary("shape", node.In(0));
-    node.FinishOutput(1, "fill_constant", {{"Shape", {shape}}},
-                      {{"dtype", DType::kBool}, {"value", 1.0}});
-  }
-  node.attributes().Ignore("ratio");
-  node.attributes().Ignore("seed");
-  Identity(node);
-}
-
-// In opset 7 the mask has the dtype of the input.
-void Dropout7(Node& node) {
-  node.AllowOutputs(1);
-  Dropout(node);
-}
-
-void Dropout12(Node& node) {
-  if (node.HasInput(2)) {
-    const Tensor* training = node.Constant(2);
-    if (training == nullptr || training->dtype() != DType::kBool ||
-        training->numel() != 1 || training->data<bool>()[0]) {
-      Node::Unsupported("it may drop elements (training_mode)");
-    }
-  }
-  Dropout(node);
 }
 
 int64_t SplitAxis(Node& node) {
@@ -320,23 +292,25 @@ bool IsBeyondAttributes(const Node& node, int index) {
   return number <= -kWholeNumbers || number >= kWholeNumbers;
 }
 
-// Computes start + i * step for all i before the end.
+// Computes start + i * step for all i before the end. The difference of two
+// int64 is exact as a uint64.
 void LargeRange(Node& node) {
-  const Tensor* known = node.Constant(2);
-  SLUICE_ENFORCE(known == nullptr || known->data<int64_t>()[0] != 0,
-                 ErrorCode::kInvalidArgument, "onnx.range_step",
-                 "its input 2 (the step) is 0; expected another number");
-  const std::string zero = node.Whole(0);
-  const std::string one = node.Whole(1);
-  const std::string &start = node.In(0), &step = node.In(2);
-  const std::string back = node.Binary("elementwise_sub", {start, node.In(1)});
-  const std::string steps = node.Binary("elementwise_floordiv", {back, step});
-  const std::string least = node.Binary("elementwise_sub", {zero, steps});
-  const std::string count = node.Binary("elementwise_max", {least, zero});
-  const std::string index = node.Append(
-      "range", {{"Start", {zero}}, {"End", {count}}, {"Step", {one}}});
-  node.FinishBinary("elementwise_add",
-                    {node.Binary("elementwise_mul", {index, step}), start});
+  const Term zero = {&node, node.Whole(0)}, start = {&node, node.In(0)},
+             end = {&node, node.In(1)}, step = {&node, node.In(2)};
+  const Term up = zero < step, low = Where(up, start, end),
+             high = Where(up, end, start);
+  const Term size = Where(up, step, zero - step).As(DType::kUInt64);
+  const Term last = (high - 1 - low).As(DType::kUInt64) / size;
+  // Op range refuses more elements, and a step of 0.
+  const auto at_most = [](const Term& x, double most) {
+    return x.With("elementwise_min", x.Number(most)).As(DType::kInt64);
+  };
+  const Term count = Where(low < high, at_most(last, 0x1p41) + 1, zero);
+  const Term index = {
+      &node, node.Append("range", {{"Start", {zero.name}},
+                                   {"End", {count.name}},
+                                   {"Step", {at_most(size, 1).name}}})};
+  node.FinishBinary("elementwise_add", {(index * step).name, start.name});
 }
 
 // Constant numbers become attributes of the op.
@@ -386,9 +360,6 @@ void ExpandDims(Node& node) {
 
 const HandlerTable kMovementHandlers = {
     {"Concat", 4, Concat},
-    {"Dropout", 7, Dropout7},
-    {"Dropout", 10, Dropout},
-    {"Dropout", 12, Dropout12},
     {"Identity", 1, Identity},
     {"Pad", 2, Pad},
     {"Reshape", 5, Reshape},

@@ -137,116 +137,127 @@ void LpNormalization(Node& node) {
 }
 
 // Scale or bias, input `index`, expanded to the size of a row of X (the dims
-// from `axis` on).
+// from `axis` on); "" if it has another size and that of the row is unknown.
 std::string OfRow(Node& node, int index, int axis) {
   const DDim x = node.Dims(0), given = node.Dims(index);
-  if (!x.rank_known()) return node.In(index);
   const Ints row(x.begin() + axis, x.end());
   const bool same =
       !given.rank_known() ||
       std::equal(given.begin(), given.end(), row.begin(), row.end(),
                  [](int64_t a, int64_t b) { return a < 0 || b < 0 || a == b; });
   if (same) return node.In(index);
-  if (std::count(row.begin(), row.end(), kUnknownDim) > 0) {
-    Node::Unsupported(
-        "input {} of shape {} is broadcast to dims of {} that are known only "
-        "when the model runs",
-        index, Printable(given), Printable(x));
-  }
+  if (std::count(row.begin(), row.end(), kUnknownDim) > 0) return "";
   return node.Unary("expand", node.In(index), {{"shape", row}});
 }
 
-// The dims of X before `axis`, then ones; -1 for an unknown size.
-Ints MomentShape(const Node& node, int axis) {
-  RankOf(node, 0);  // raises if the rank is unknown
-  const DDim x = node.Dims(0);
-  Ints shape(x.begin(), x.end());
-  std::fill(shape.begin() + axis, shape.end(), 1);
-  if (std::count(shape.begin(), shape.end(), kUnknownDim) > 1) {
-    Node::Unsupported(
-        "its mean is read, and several dims of {} before {} are known only "
-        "when the model runs",
-        Printable(x), axis);
-  }
-  return shape;
-}
+constexpr std::pair<int, const char*> kScaleAndBias[] = {{1, "Scale"},
+                                                         {2, "Bias"}};
 
-// Converts `moments` of layer_norm, one number for each row, to output `index`
-// of the node, which is float32 for every dtype of X.
-void FinishMoments(Node& node, int index, std::string moments, int axis) {
-  if (node.TypeOf(0) != DType::kFloat32) {
-    moments = node.Unary("cast", moments, {{"dtype", DType::kFloat32}});
-  }
-  node.FinishOutput(index, "reshape", {{"X", {moments}}},
-                    {{"shape", MomentShape(node, axis)}});
-}
+// Outputs of an op that normalizes rows, after Y, and the shape that the node
+// has for them; "" if it does not have them.
+struct NormalizedRows {
+  Names more;
+  std::string shape = {};
+};
 
-// Normalizes rows of X by `op`, whose other inputs and attributes these are,
-// for X of unknown rank whose rows are the last dim, of which the scale is
-// known. Returns whether X is so.
-bool FinishLastDim(Node& node,
-                   const char* op,
-                   Inputs inputs,
-                   AttributeMap attributes) {
-  const DDim scale = node.Dims(1);
-  if (node.Dims(0).rank_known() || node.attributes().Int("axis", -1) != -1 ||
-      !scale.known() || scale.rank() != 1 || scale[0] < 2 ||
-      node.HasOutput(1) || node.HasOutput(2)) {
-    return false;
-  }
-  inputs.push_back({"X", {node.Reshape(node.In(0), {-1, scale[0]})}});
-  attributes["begin_norm_axis"] = int64_t{1};
-  const std::string rows =
-      node.Append(op, std::move(inputs), std::move(attributes), "Y");
+// FinishRows for sizes that are known only when the model runs: X as a matrix.
+NormalizedRows FinishLateRows(Node& node,
+                              const char* op,
+                              AttributeMap attributes,
+                              const Names& more) {
+  const int64_t axis = node.attributes().Int("axis", -1);
   const std::string shape = node.Unary("shape", node.In(0));
-  node.Finish("reshape", {{"X", {rows}}, {"Shape", {shape}}});
-  return true;
+  const std::string before = node.Slice(shape, 0, axis),
+                    row = node.Slice(shape, axis, INT64_MAX);
+  const auto with_shape = [](const std::string& x, const std::string& sizes) {
+    return Inputs{{"X", {x}}, {"Shape", {sizes}}};
+  };
+  ArgVars sizes;
+  for (const std::string& dims : {before, row}) {
+    sizes.push_back(node.Reshape(node.Unary("reduce_prod", dims), {1}));
+  }
+  Inputs inputs = {
+      {"X",
+       {node.Append("reshape", with_shape(node.In(0), node.Concat(sizes)))}}};
+  for (const auto& [index, name] : kScaleAndBias) {
+    if (!node.HasInput(index)) continue;
+    const std::string whole =
+        node.Append("expand", with_shape(node.In(index), row));
+    inputs.push_back({name, {node.Reshape(whole, {-1})}});
+  }
+  Names arguments = more;
+  arguments.insert(arguments.begin(), "Y");
+  attributes["begin_norm_axis"] = int64_t{1};
+  Names results =
+      node.AppendAll(op, std::move(inputs), std::move(attributes), arguments);
+  node.Finish("reshape", with_shape(results[0], shape));
+  results.erase(results.begin());
+  if (!node.HasOutput(1) && !node.HasOutput(2)) return {results};
+  const std::string ones = node.Append(
+      "expand", with_shape(node.Vector({1}), node.Unary("shape", row)));
+  return {results, node.Concat({before, ones})};
 }
 
-void LayerNormalization(Node& node) {
-  const double epsilon = node.attributes().Float("epsilon", 1e-5);
+// Normalizes the rows of X, the dims from attribute axis on, by `op`, which has
+// these outputs after Y.
+NormalizedRows FinishRows(Node& node, const char* op, const Names& more) {
   // Sums are always computed in float64.
   node.attributes().Ignore("stash_type");
-  Inputs given = {{"Scale", {node.In(1)}}};
-  if (node.HasInput(2)) given.emplace_back("Bias", ArgVars{node.In(2)});
-  if (FinishLastDim(node, "layer_norm", given, {{"epsilon", epsilon}})) return;
+  AttributeMap attributes = {
+      {"epsilon", node.attributes().Float("epsilon", 1e-5)}};
+  const DDim x = node.Dims(0);
+  if (!x.rank_known()) return FinishLateRows(node, op, attributes, more);
   const auto axis =
-      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
-  Inputs inputs = {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}};
-  if (node.HasInput(2)) {
-    inputs.emplace_back("Bias", ArgVars{OfRow(node, 2, axis)});
+      static_cast<int>(AxisOf(node.attributes().Int("axis", -1), x.rank()));
+  Ints shape(x.begin(), x.end());
+  std::fill(shape.begin() + axis, shape.end(), 1);
+  bool late = std::count(shape.begin(), shape.end(), kUnknownDim) > 1 &&
+              (node.HasOutput(1) || node.HasOutput(2));
+  Inputs inputs = {{"X", {node.In(0)}}};
+  for (const auto& [index, name] : kScaleAndBias) {
+    if (!node.HasInput(index)) continue;
+    inputs.push_back({name, {OfRow(node, index, axis)}});
+    late = late || inputs.back().second[0].empty();
   }
-  const auto moments = node.FinishWith(
-      "layer_norm", inputs,
-      {{"begin_norm_axis", int64_t{axis}}, {"epsilon", epsilon}}, "Y",
-      {"Mean", "Variance"});
-  if (node.HasOutput(1)) FinishMoments(node, 1, moments[0], axis);
-  if (!node.HasOutput(2)) return;
-  const std::string sum = node.Unary("scale", moments[1], {{"bias", epsilon}});
-  FinishMoments(node, 2, node.Unary("rsqrt", sum), axis);
+  if (late) return FinishLateRows(node, op, attributes, more);
+  attributes["begin_norm_axis"] = int64_t{axis};
+  const Names results = node.FinishWith(op, inputs, attributes, "Y", more);
+  if (!node.HasOutput(1) && !node.HasOutput(2)) return {results};
+  return {results, node.Vector(shape)};
+}
+
+// The moments are float32 for every dtype of X.
+void LayerNormalization(Node& node) {
+  const NormalizedRows rows =
+      FinishRows(node, "layer_norm", {"Mean", "Variance"});
+  for (int i = 0; i < 2; ++i) {
+    if (!node.HasOutput(i + 1)) continue;
+    std::string moments = rows.more[static_cast<size_t>(i)];
+    if (i == 1) {
+      const double epsilon = node.attributes().Float("epsilon", 1e-5);
+      moments = node.Unary("rsqrt",
+                           node.Unary("scale", moments, {{"bias", epsilon}}));
+    }
+    node.FinishOutput(i + 1, "reshape",
+                      {{"X", {node.Cast(moments, DType::kFloat32)}},
+                       {"Shape", {rows.shape}}});
+  }
 }
 
 // Output 1, which only onnxruntime's SimplifiedLayerNormalization has, is one
 // over the root.
 void RmsNormalization(Node& node) {
-  const double epsilon = node.attributes().Float("epsilon", 1e-5);
-  node.attributes().Ignore("stash_type");
-  if (FinishLastDim(node, "rms_norm", {{"Scale", {node.In(1)}}},
-                    {{"epsilon", epsilon}})) {
-    return;
-  }
-  const auto axis =
-      static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   if (node.HasOutput(1)) {
+    const int rank = RankOf(node, 0);
     Ints row;
-    for (int i = axis; i < RankOf(node, 0); ++i) {
+    for (int64_t i = AxisOf(node.attributes().Int("axis", -1), rank); i < rank;
+         ++i) {
       row.push_back(i);
     }
-    FinishRowMoments(node, node.In(0), row, false, epsilon, {-1, 1});
+    FinishRowMoments(node, node.In(0), row, false,
+                     node.attributes().Float("epsilon", 1e-5), {-1, 1});
   }
-  node.Finish("rms_norm",
-              {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}},
-              {{"begin_norm_axis", int64_t{axis}}, {"epsilon", epsilon}}, "Y");
+  FinishRows(node, "rms_norm", {});
 }
 
 // Expands the scale or bias of each group to its channels.

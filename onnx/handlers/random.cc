@@ -10,8 +10,9 @@
 namespace sluice::onnx {
 namespace {
 
-// Attribute seed is any float.
+// Attribute seed is any float, but that of Dropout an integer.
 int64_t SeedOf(Node& node) {
+  if (node.type() == "Dropout") return node.attributes().Int("seed", 0);
   const double seed = node.attributes().Float("seed", 0);
   return std::bit_cast<uint32_t>(static_cast<float>(seed));
 }
@@ -97,10 +98,66 @@ void Multinomial(Node& node) {
       dtype);
 }
 
+// In inference nothing is dropped.
+void KeepAll(Node& node) {
+  if (node.HasOutput(1)) {
+    const std::string shape = node.Unary("shape", node.In(0));
+    node.FinishOutput(1, "fill_constant", {{"Shape", {shape}}},
+                      {{"dtype", DType::kBool}, {"value", 1.0}});
+  }
+  node.attributes().Ignore("ratio");
+  node.attributes().Ignore("seed");
+  FindHandler("Identity", 1)(node);
+}
+
+// In opset 7 the mask has the dtype of the input.
+void Dropout7(Node& node) {
+  node.AllowOutputs(1);
+  KeepAll(node);
+}
+
+// Drops elements with a probability, input 1, if input 2 is true, and divides
+// the others by that of keeping them.
+void Dropout12(Node& node) {
+  const Tensor* known = node.HasInput(2) ? node.Constant(2) : nullptr;
+  const bool never = known != nullptr && known->dtype() == DType::kBool &&
+                     known->numel() == 1 && !known->data<bool>()[0];
+  if (!node.HasInput(2) || never) return KeepAll(node);
+  std::string ratio = node.Number(0.5, DType::kFloat32);
+  if (node.HasInput(1)) {
+    ratio = node.Reshape(node.Cast(node.In(1), DType::kFloat32), {});
+  }
+  if (const Tensor* constant = node.ConstantOf(ratio)) {
+    const float given = constant->data<float>()[0];
+    SLUICE_ENFORCE(given >= 0 && given < 1, ErrorCode::kInvalidArgument,
+                   "onnx.dropout_ratio",
+                   "its ratio (input 1) is {}; expected 0 to 1, without 1",
+                   given);
+  }
+  const std::string zero = node.Number(0, DType::kFloat32);
+  const std::string drop =
+      node.Where({node.Reshape(node.In(2), {}), ratio, zero});
+  const std::string numbers =
+      RandomLike(node, "uniform_random", {{"min", 0.0}, {"max", 1.0}});
+  const std::string kept = node.Binary("greater_equal", {numbers, drop});
+  const std::string keep =
+      node.Unary("scale", drop, {{"scale", -1.0}, {"bias", 1.0}});
+  const DType dtype = node.TypeOf(0);
+  const std::string scaled =
+      node.Binary("elementwise_div", {node.In(0), node.Cast(keep, dtype)});
+  if (node.HasOutput(1)) node.FinishOutput(1, "assign", {{"X", {kept}}});
+  node.Finish(
+      "where",
+      {{"Condition", {kept}}, {"X", {scaled}}, {"Y", {node.Number(0, dtype)}}});
+}
+
 }  // namespace
 
 const HandlerTable kRandomHandlers = {
     {"Bernoulli", 15, Bernoulli},
+    {"Dropout", 7, Dropout7},
+    {"Dropout", 10, KeepAll},
+    {"Dropout", 12, Dropout12},
     {"Multinomial", 7, Multinomial},
     {"RandomNormal RandomNormalLike RandomUniform RandomUniformLike", 1,
      RandomNumbers},

@@ -252,7 +252,7 @@ void ReduceNew(Node& node) {
 const HandlerTable kLossHandlers = {
     {"NegativeLogLikelihoodLoss", 12, NegativeLogLikelihoodLoss},
     {"SoftmaxCrossEntropyLoss", 12, SoftmaxCrossEntropyLoss},
-    {"Gradient", 1, Gradient},
+    {"ai.onnx.preview.training.Gradient", 1, Gradient},
     {"ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
      "ReduceMin ReduceProd ReduceSum ReduceSumSquare",
      1, ReduceOld},

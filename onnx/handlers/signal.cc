@@ -1,7 +1,9 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
@@ -12,13 +14,18 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
+// Attribute output_datatype.
+DType OutputType(Node& node) {
+  return ToDType(static_cast<int>(node.attributes().Int("output_datatype",
+                                                        TensorProto::FLOAT)),
+                 "attribute output_datatype");
+}
+
 // a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N) for 0 <= n < size. The size is
 // input 0; N is the size, or size - 1 if the window is not periodic.
 void CosineWindow(Node& node, double a0, double a1, double a2) {
   const bool periodic = node.attributes().Flag("periodic", true);
-  const DType dtype = ToDType(static_cast<int>(node.attributes().Int(
-                                  "output_datatype", TensorProto::FLOAT)),
-                              "attribute output_datatype");
+  const DType dtype = OutputType(node);
   const auto as = [&node](const std::string& x, DType to) {
     return node.Unary("cast", x, {{"dtype", to}});
   };
@@ -48,6 +55,50 @@ void Window(Node& node) {
   }
   const double first = node.type() == "HannWindow" ? 0.5 : kHamming;
   CosineWindow(node, first, 1 - first, 0);
+}
+
+// Triangles of frequencies, equally wide in mels, f -> 2595 log10(1 + f / 700):
+// a matrix [places of a one-sided DFT, triangles]. Their corners are places,
+// rounded down; where two of them are equal, so is that side of the triangle.
+void MelWeightMatrix(Node& node) {
+  const DType dtype = OutputType(node);
+  constexpr const char* kNames[] = {"num_mel_bins", "dft_length", "sample_rate",
+                                    "lower_edge_hertz", "upper_edge_hertz"};
+  std::vector<Term> given;
+  double least = 1;
+  for (int i = 0; i < 5; ++i) {
+    given.push_back(
+        {&node, node.Reshape(node.Cast(node.In(i), DType::kFloat64), {})});
+    const Tensor* known = node.ConstantOf(given.back().name);
+    const double number = known == nullptr ? least : known->data<double>()[0];
+    SLUICE_ENFORCE(number >= least, ErrorCode::kInvalidArgument,
+                   "onnx.mel_input",
+                   "its {} (input {}) is {}; expected {} or more", kNames[i], i,
+                   number, least);
+    if (i == 2) least = 0;
+    if (i == 3) least = number;
+  }
+  const auto mel = [](const Term& hertz) {
+    return (1.0 / 700 * hertz + 1).Of("log");
+  };
+  const auto count = [&node](const Term& end) -> Term {
+    return {&node, node.Append("range", {{"End", {end.name}}},
+                               {{"dtype", DType::kFloat64}})};
+  };
+  const Term low = mel(given[3]), corners = given[0] + 2;
+  const Term mels = low + count(corners) * ((mel(given[4]) - low) / corners);
+  const Term hertz = 700.0 * mels.Of("exp") - 700;
+  const Term places =
+      (hertz * (given[1] + 1)).With("elementwise_floordiv", given[2]);
+  const Term left = places.Part(0, -2), centre = places.Part(1, -1),
+             right = places.Part(2, INT64_MAX), one = places.Number(1);
+  const Term rows = count((0.5 * given[1]).Of("floor") + 1);
+  const Term after = rows.Unsqueeze({1}) - centre;
+  // Of the width of the side of the triangle.
+  const Term distance = Larger(-1.0 * after / Larger(centre - left, one),
+                               after / Larger(right - centre, one));
+  node.FinishUnary("cast", (-1.0 * distance + 1).Of("relu").name,
+                   {{"dtype", dtype}});
 }
 
 AttributeMap DftAttributes(Node& node) {
@@ -170,6 +221,7 @@ const HandlerTable kSignalHandlers = {
     {"BlackmanWindow HammingWindow HannWindow", 17, Window},
     {"DFT", 17, Dft17},
     {"DFT", 20, Dft20},
+    {"MelWeightMatrix", 17, MelWeightMatrix},
     {"STFT", 17, Stft},
 };
 

@@ -117,10 +117,19 @@ const GraphProto& Attributes::NeededGraph(std::string_view name) {
   return attribute->g();
 }
 
-int64_t Attributes::NeededInt(std::string_view name) {
+void Attributes::Need(std::string_view name) const {
   SLUICE_ENFORCE(Has(name), ErrorCode::kInvalidArgument,
                  "onnx.attribute_missing", "attribute {} is missing", name);
+}
+
+int64_t Attributes::NeededInt(std::string_view name) {
+  Need(name);
   return Int(name, 0);
+}
+
+double Attributes::NeededFloat(std::string_view name) {
+  Need(name);
+  return Float(name, 0);
 }
 
 DType Attributes::NeededType(std::string_view name) {

@@ -37,6 +37,7 @@ class Attributes {
   // Raises InvalidArgument if it is omitted.
   const GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);
+  double NeededFloat(std::string_view name);
   // The dtype with this number in ONNX. Also raises Unimplemented for one that
   // Sluice lacks.
   DType NeededType(std::string_view name);
@@ -58,6 +59,7 @@ class Attributes {
 
  private:
   const AttributeProto* Find(std::string_view name, int type);
+  void Need(std::string_view name) const;
 
   const NodeProto& node_;
   std::set<std::string, std::less<>> asked_;

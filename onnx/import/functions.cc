@@ -277,9 +277,7 @@ class Inliner {
       given.Bind(&node);
       if (callee.opset == 0) return;
       cost_.Need(kBodies, kNameBytes);
-      auto* opset = node.add_metadata_props();
-      opset->set_key(kOpsetKey);
-      opset->set_value(std::to_string(callee.opset));
+      SetOpsetOfNode(callee.opset, &node);
     });
     CheckNesting(body, around);
     const std::string prefix = PathName(call, index) + "/";
@@ -389,6 +387,12 @@ int64_t OpsetOfNode(const NodeProto& node, int64_t otherwise) {
     std::from_chars(text.data(), text.data() + text.size(), opset);
   }
   return opset;
+}
+
+void SetOpsetOfNode(int64_t opset, NodeProto* node) {
+  auto* property = node->add_metadata_props();
+  property->set_key(kOpsetKey);
+  property->set_value(std::to_string(opset));
 }
 
 void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost) {

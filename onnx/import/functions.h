@@ -20,5 +20,6 @@ void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost);
 
 // The opset of the function that a node comes from, or `otherwise`.
 int64_t OpsetOfNode(const NodeProto& node, int64_t otherwise);
+void SetOpsetOfNode(int64_t opset, NodeProto* node);
 
 }  // namespace sluice::onnx

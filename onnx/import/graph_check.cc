@@ -10,6 +10,7 @@
 #include <google/protobuf/arena.h>
 
 #include "sluice/framework/op/near_names.h"
+#include "sluice/onnx/import/functions.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {
@@ -487,6 +488,51 @@ void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
     for (auto& node : *function.mutable_node()) {
       VisitSubgraphs(&node, [](auto* inner) { ReplaceSparse(false, inner); });
     }
+  }
+}
+
+// The graph of such a Scan reads no values of other graphs, so that any names
+// may be used around it.
+void NestOldScans(GraphProto* graph) {
+  for (NodeProto& node : *graph->mutable_node()) {
+    VisitSubgraphs(&node, NestOldScans);
+    if (node.op_type() != "Scan" || node.input_size() == 0 ||
+        !node.input(0).empty()) {
+      continue;
+    }
+    NodeProto outer;
+    outer.set_name(node.name());
+    outer.set_op_type(node.op_type());
+    AttributeProto* body = outer.add_attribute();
+    body->set_name("body");
+    body->set_type(AttributeProto::GRAPH);
+    GraphProto& part = *body->mutable_g();
+    for (int i = 1; i < node.input_size(); ++i) {
+      outer.add_input(node.input(i));
+      part.add_input()->set_name(Format("scan.{}", i));
+    }
+    outer.mutable_output()->Swap(node.mutable_output());
+    node.clear_input();
+    for (const auto& input : part.input()) {
+      node.add_input(input.name());
+    }
+    for (int i = 0; i < outer.output_size(); ++i) {
+      node.add_output(Format("scan.out.{}", i));
+      part.add_output()->set_name(node.output(i));
+    }
+    for (AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.name() == "directions") {
+        attribute.set_name("scan_input_directions");
+      }
+    }
+    AttributeProto* count = outer.add_attribute();
+    count->set_name("num_scan_inputs");
+    count->set_type(AttributeProto::INT);
+    count->set_i(outer.input_size());
+    SetOpsetOfNode(9, &outer);
+    SetOpsetOfNode(9, &node);
+    part.add_node()->Swap(&node);
+    node.Swap(&outer);
   }
 }
 

@@ -67,6 +67,10 @@ class UniqueNames {
   std::map<std::string, int> numbers_;  // the last number used for a name
 };
 
+// Replaces each Scan of opset 8, which has a batch, by one of opset 9 along it,
+// whose graph is one along the sequence. Those with lengths stay.
+void NestOldScans(GraphProto* graph);
+
 // Renames values of graphs so that names are unique in the whole model.
 class Renaming {
  public:

@@ -29,11 +29,8 @@ namespace {
 constexpr ptrdiff_t kMostListed = 100;
 constexpr const char* kRefusedId = "onnx.unsupported";
 
-// Whether ONNX defines the operator; one is from its domain for training.
+// Whether the operator is of ONNX's own domain.
 bool IsOnnx(const NodeProto& node) {
-  if (node.op_type() == "Gradient") {
-    return node.domain() == "ai.onnx.preview.training";
-  }
   return node.domain().empty() || node.domain() == "ai.onnx";
 }
 
@@ -392,6 +389,7 @@ OnnxModel Import(std::string_view bytes,
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
   MakeSparseInitialisersNodes(&model);
+  if (OpsetOf(model) == 8) NestOldScans(model.mutable_graph());
   ImportCost cost(options.limits, bytes.size());
   LeaveOut(options.absent_inputs, model.mutable_graph());
   TakeSequencesApart(options.sequence_lengths, &cost, model.mutable_graph());

@@ -141,11 +141,12 @@ int64_t OpsetOf(const ::onnx::ModelProto& model) {
     }
   }
   if (newest > 0) return newest;
-  // A model of classical machine learning may need no other domain.
-  const bool is_classical = std::any_of(
+  // A model of classical machine learning, or an optimizer, may need no other
+  // domain.
+  const bool is_special = std::any_of(
       model.opset_import().begin(), model.opset_import().end(),
-      [](const auto& opset) { return opset.domain() == "ai.onnx.ml"; });
-  return is_classical ? kNewestOpset : 0;
+      [](const auto& opset) { return opset.domain().starts_with("ai.onnx."); });
+  return is_special ? kNewestOpset : 0;
 }
 
 }  // namespace sluice::onnx

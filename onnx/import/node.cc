@@ -322,7 +322,7 @@ std::string Node::Count(const std::string& end) {
 std::string Node::AppendOperator(const std::string& type,
                                  const ArgVars& inputs,
                                  int64_t opset) {
-  const std::string result = InnerName(type);
+  std::string result = InnerName(type);
   NodeProto proto = proto_;
   proto.set_op_type(type);
   proto.mutable_input()->Assign(inputs.begin(), inputs.end());

@@ -22,7 +22,7 @@ struct RankRow {
 const std::vector<RankRow>& RankRows() {
   static const auto* const kRows = new std::vector<RankRow>{
       {"Attention", "q_num_heads", {3, 3, 3}},
-      {"Attention", "", {4, 4, 4}},
+      {"Attention FlexAttention", "", {4, 4, 4}},
       {"CausalConvWithState Col2Im", "", {3}},
       {"DeformConv DepthToSpace RoiAlign SpaceToDepth", "", {4}},
       {"Gemm", "", {2, 2}},
@@ -52,11 +52,11 @@ std::vector<int> RanksOf(const NodeProto& node) {
 std::optional<NodeProto> WithStatedRanks(const NodeProto& node,
                                          const std::string& location,
                                          ValueMap* values) {
+  const std::vector<int> own = RanksOf(node);
   const bool has_graphs =
       std::any_of(node.attribute().begin(), node.attribute().end(),
                   [](const auto& attribute) { return attribute.has_g(); });
-  if (has_graphs) return std::nullopt;
-  const std::vector<int> own = RanksOf(node);
+  if (has_graphs && own.empty()) return std::nullopt;
   std::optional<NodeProto> ranked;
   for (int i = 0; i < node.input_size(); ++i) {
     const std::string& name = node.input(i);

@@ -238,7 +238,8 @@ AxisMap SliceAxis(int64_t size, int64_t start, int64_t end, int64_t step) {
   if (end < 0) end += size;
   start = std::clamp(start, least, most);
   end = std::clamp(end, least, most);
-  step = std::clamp(step, -size - 1, size + 1);
+  const int64_t longest = std::max<int64_t>(size, 1);
+  step = std::clamp(step, -longest, longest);
   const int64_t reach = step > 0 ? end - start : start - end;
   const int64_t stride = step > 0 ? step : -step;
   AxisMap map;

@@ -170,7 +170,8 @@ class Builder {
         base_(RandomSizes(choices)),
         type_(DataType(choices)) {
     model_.set_ir_version(10);
-    for (const char* domain : {"", "ai.onnx.preview.training"}) {
+    for (const char* domain :
+         {"", "ai.onnx.preview", "ai.onnx.preview.training"}) {
       auto* opset = model_.add_opset_import();
       opset->set_domain(domain);
       opset->set_version(1);

@@ -19,7 +19,7 @@ LETTERS = {
     "INTS": "I",
     "STRINGS": "S",
 }
-DOMAINS = {"", "ai.onnx.preview.training"}
+DOMAINS = {"", "ai.onnx.preview", "ai.onnx.preview.training"}
 MOST = 8  # inputs or outputs if any number is allowed
 
 

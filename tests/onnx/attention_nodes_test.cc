@@ -52,6 +52,68 @@ TEST(OnnxAttention, RefusesWhatDoesNotFit) {
           });
 }
 
+TEST(OnnxAttention, RefusesOtherNumbersOfHeadsOfKeysAndValues) {
+  Refuses("onnx.attention_values", "keys have 4 heads, and its values 2",
+          {1, 4, 2, 2}, [](ModelBuilder& builder, auto& /*node*/) {
+            builder.graph()
+                .mutable_input(2)
+                ->mutable_type()
+                ->mutable_tensor_type()
+                ->mutable_shape()
+                ->mutable_dim(1)
+                ->set_dim_value(2);
+          });
+}
+
+// FlexAttention with a graph of one node, and `change` to that graph.
+void RefusesFlexible(
+    const char* id,
+    const char* part,
+    const std::string& type,
+    const std::function<void(::onnx::GraphProto&)>& change = {},
+    std::initializer_list<int64_t> dims = {1, 2, 3, 4}) {
+  Refuses(id, part, dims, [&](ModelBuilder&, auto& node) {
+    node.set_op_type("FlexAttention");
+    node.set_domain("ai.onnx.preview");
+    auto* attribute = node.add_attribute();
+    attribute->set_name("score_mod");
+    attribute->set_type(::onnx::AttributeProto::GRAPH);
+    auto& graph = *attribute->mutable_g();
+    graph.add_input()->set_name("a");
+    auto* inner = graph.add_node();
+    inner->set_op_type(type);
+    inner->add_input("a");
+    inner->add_output("b");
+    graph.add_output()->set_name("b");
+    if (change) change(graph);
+  });
+}
+
+TEST(OnnxAttention, ChangesScoresWithoutChangingTheirType) {
+  RefusesFlexible("onnx.flex_attention_graph",
+                  "score_mod makes int64 [4] of float32 [1, 2, 3, 3]", "Shape");
+  RefusesFlexible("onnx.flex_attention_outputs", "score_mod has 2 outputs",
+                  "Relu",
+                  [](auto& graph) { graph.add_output()->set_name("a"); });
+  RefusesFlexible("onnx.subgraph_inputs", "2 inputs; expected 1", "Relu",
+                  [](auto& graph) { graph.add_input()->set_name("c"); });
+  RefusesFlexible("onnx.subgraph_dtype", "takes a, of float64", "Relu",
+                  [](auto& graph) {
+                    graph.mutable_input(0)
+                        ->mutable_type()
+                        ->mutable_tensor_type()
+                        ->set_elem_type(::onnx::TensorProto::DOUBLE);
+                  });
+  RefusesFlexible("onnx.flex_attention_rank", "input 0 has 3 dims", "Relu", {},
+                  {2, 3, 4});
+  Refuses("onnx.flex_attention_precision", "softmax_precision is int64",
+          {1, 2, 3, 4}, [](ModelBuilder&, auto& node) {
+            node.set_op_type("FlexAttention");
+            node.set_domain("ai.onnx.preview");
+            SetInt(node, "softmax_precision", ::onnx::TensorProto::INT64);
+          });
+}
+
 TEST(OnnxAttention, ScalesByTheRootOfAnOpenSize) {
   const std::vector<std::vector<float>> feeds = {{1, 2, 3, 4, 4, 3, 2, 2},
                                                  {1, 0, 1, 0, 0, 1, 0, 2},

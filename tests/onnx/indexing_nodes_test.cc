@@ -129,7 +129,8 @@ TEST(OnnxImages, BlocksAreChecked) {
 
 TEST(OnnxImages, MustHaveRoomForBlocks) {
   const auto refuse = [](const char* id, const Ints& image, const Ints& block,
-                         const char* attribute, const Ints& numbers) {
+                         const char* attribute, const Ints& numbers,
+                         ErrorCode code = ErrorCode::kInvalidArgument) {
     ModelBuilder builder(18);
     builder.Input("x", {1, 4, 4});
     builder.Ints("image", image);
@@ -137,17 +138,28 @@ TEST(OnnxImages, MustHaveRoomForBlocks) {
     auto& node = builder.Node("Col2Im", {"x", "image", "block"}, {"y"});
     if (attribute != nullptr) SetInts(node, attribute, numbers);
     builder.Output("y");
-    ExpectError(ErrorCode::kInvalidArgument, id, {"Col2Im"},
-                [&] { builder.Load(); });
+    ExpectError(code, id, {"Col2Im"}, [&] { builder.Load(); });
   };
   refuse("onnx.col2im_shape", {3, 3}, {2}, nullptr, {});
   refuse("onnx.col2im_block", {3, 3}, {2, 4}, nullptr, {});
-  refuse("onnx.col2im_block", {3, 0}, {2, 1}, nullptr, {});
+  refuse("onnx.col2im_size", {3, 0}, {2, 1}, nullptr, {});
+  refuse("onnx.col2im_size", {3, 3}, {2, int64_t{1} << 31}, nullptr, {});
   refuse("onnx.col2im_block", {3, 3}, {2, 2}, "dilations", {3, 1});
   refuse("onnx.col2im_entries", {3, 3}, {2, 2}, "strides", {1});
   refuse("onnx.col2im_number", {3, 3}, {2, 2}, "strides", {1, 0});
   refuse("onnx.col2im_number", {3, 3}, {2, 2}, "pads", {0, 0, INT64_MAX, 0});
   refuse("onnx.block_divides", {3, 3}, {3, 1}, nullptr, {});
+  refuse("ddim.overflow", Ints(4, 1 << 16), Ints(4, 1 << 16), nullptr, {},
+         ErrorCode::kOutOfRange);
+
+  ModelBuilder matrix(18);
+  matrix.Input("x", {1, 4, 4});
+  matrix.Ints("image", {3, 3}).add_dims(1);
+  matrix.Ints("block", {2, 2});
+  matrix.Node("Col2Im", {"x", "image", "block"}, {"y"});
+  matrix.Output("y");
+  ExpectError(ErrorCode::kInvalidArgument, "onnx.col2im_sizes",
+              {"its input 1 has shape [2, 1]"}, [&] { matrix.Load(); });
 }
 
 TEST(OnnxNorm, LpNormalizationIsZeroWhereTheNormIs) {

@@ -60,6 +60,16 @@ TEST(OnnxLimits, SequencesHaveNotAPartForEachDeclaredElement) {
   ExpectTooMuchMemory(Splitting(true), {"its parts", "node parts"});
 }
 
+// A file of 200 bytes may ask for this many.
+TEST(OnnxLimits, EqualPartsOfASequenceCostMoreThanTheirOps) {
+  ModelBuilder builder;
+  builder.Input("x", {65'536});
+  builder.Node("SplitToSequence", {"x"}, {"list"}, "parts");
+  builder.Node("SequenceLength", {"list"}, {"y"});
+  builder.Output("y");
+  ExpectTooMuchMemory(builder, {"its parts would take 2147483648 bytes"});
+}
+
 // Parts are copied, not computed by one op each.
 TEST(OnnxLimits, PartsOfAConstantTakeNoOperations) {
   onnx::OnnxOptions options;

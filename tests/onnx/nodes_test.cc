@@ -124,6 +124,20 @@ TEST(OnnxNodes, OperandsThatAreAttributesMustBeKnown) {
           });
 }
 
+TEST(OnnxNodes, DropoutKeepsSomeElements) {
+  for (const float ratio : {-0.5F, 1.0F, std::nanf("")}) {
+    Refused(ErrorCode::kInvalidArgument, "onnx.dropout_ratio", "Dropout",
+            [ratio](auto& builder, auto& node) {
+              builder.Floats("ratio", {}, {ratio});
+              auto& training = builder.Floats("training", {}, {});
+              training.set_data_type(::onnx::TensorProto::BOOL);
+              training.set_raw_data("\1");
+              node.add_input("ratio");
+              node.add_input("training");
+            });
+  }
+}
+
 TEST(OnnxNodes, OperandsOfAKnownShapeThatCannotBeAreRefused) {
   Refused(ErrorCode::kInvalidArgument, "op.operand_shape", "Range",
           [](auto&, auto& node) {

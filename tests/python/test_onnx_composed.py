@@ -8,7 +8,16 @@ import sluice as sl
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto  # noqa: E402
-from onnx_reference import check, floats, loaded, node, run  # noqa: E402
+from onnx_reference import (  # noqa: E402
+    check,
+    compare,
+    floats,
+    loaded,
+    named,
+    node,
+    parsed,
+    run,
+)
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
 unknown = pytest.mark.parametrize("known", [True, False, None])
@@ -369,3 +378,97 @@ def test_the_first_output_may_be_omitted(rng):
     _, mean = run("LayerNormalization", [x, scale], 17, ("y", "mean"))
     (alone,) = run("LayerNormalization", [x, scale], 17, ("", "mean"))
     np.testing.assert_array_equal(alone, mean)
+
+
+CAP = """score_mod = cap (TYPE[b, h, l, s] a) => (TYPE[b, h, l, s] c)
+    <TYPE two = {2}> { d = Div (a, two) t = Tanh (d) c = Mul (t, two) }"""
+HALF = """prob_mod = half (TYPE[b, h, l, s] a) => (TYPE[b, h, l, s] c)
+    <TYPE half = {0.5}> { c = Mul (a, half) }"""
+
+
+@pytest.mark.parametrize("sizes", ["1, 4, 3, 8", "b, 4, l, e", "b, h, l, e"])
+@pytest.mark.parametrize(
+    "dtype, precise, attributes",
+    [
+        ("float", "float", "scale = 0.3"),
+        ("float", "float", CAP),
+        ("double", "double", f"{CAP}, {HALF}"),
+        ("float", "double", f"{CAP}, {HALF}, softmax_precision = 11"),
+        ("double", "float", f"{HALF}, softmax_precision = 1"),
+    ],
+)
+def test_flex_attention(dtype, precise, attributes, sizes, rng):
+    attributes = attributes.replace("TYPE", precise)
+    # Each head of keys is that of two queries.
+    shared = sizes.replace("4", "2").replace("h", "k")
+    proto = parsed(
+        f"""<ir_version: 10, opset_import: ["": 23, "ai.onnx.preview": 1]>
+        model ({dtype}[{sizes}] q, {dtype}[{shared}] k, {dtype}[{shared}] v)
+        => ({dtype}[w, x, y, z] o) {{
+            o = ai.onnx.preview.FlexAttention <{attributes}> (q, k, v)
+        }}"""
+    )
+    kind = {"float": "f4", "double": "f8"}[dtype]
+    shapes = {"q": (1, 4, 3, 8), "k": (1, 2, 3, 8), "v": (1, 2, 3, 8)}
+    compare(proto, {n: floats(rng, *s).astype(kind) for n, s in shapes.items()})
+
+
+@unknown
+@pytest.mark.parametrize("constants", [(), ("x1", "x2")])
+def test_dropout_in_training_drops_its_share(constants, known):
+    x = np.full((100, 1000), 3, "float32")
+    feed = {"x0": x, "x1": np.float32(0.25), "x2": np.bool_(True)}
+    proto = node("Dropout", feed, ("y", "m"), 22, known, constants, seed=3)
+    model = sl.onnx.load(proto)
+    fed = {name: x for name, x in feed.items() if name not in constants}
+    y, mask = model.run(fed)
+    assert mask.dtype == bool
+    assert abs(mask.mean() - 0.75) < 0.01
+    np.testing.assert_array_equal(y, np.where(mask, np.float32(4), 0))
+    assert (mask != model.run(fed)[1]).any()
+    np.testing.assert_array_equal(mask, sl.onnx.load(proto).run(fed)[1])
+
+
+@either
+@pytest.mark.parametrize("dtype", ["f2", "f8"])
+@pytest.mark.parametrize("ratio, training", [(0.0, True), (0.5, False)])
+def test_dropout_that_drops_nothing(ratio, training, dtype, known):
+    x = np.array([1, np.inf, np.nan], dtype)
+    inputs = [x, np.array(ratio, dtype), np.bool_(training)]
+    check("Dropout", inputs, 22, 2, known)
+
+
+@pytest.mark.parametrize("constants", [(), tuple(f"x{i}" for i in range(5))])
+@pytest.mark.parametrize(
+    "bins, length, rate, low, high, dtype",
+    [(8, 16, 8192, 0, 4096, 1), (40, 400, 16000, 20, 7600, 11),
+     (5, 33, 8000, 100, 3000, 10), (30, 32, 8000, 0, 4000, 7)],
+)  # fmt: skip
+def test_mel_weights(bins, length, rate, low, high, dtype, constants):
+    inputs = named(
+        [np.int32(bins), np.int64(length), np.int32(rate),
+         np.float64(low), np.float64(high)]
+    )  # fmt: skip
+    proto = node(
+        "MelWeightMatrix", inputs, ("y",), 17, True, constants,
+        output_datatype=dtype,
+    )  # fmt: skip
+    compare(proto, {n: x for n, x in inputs.items() if n not in constants})
+
+
+@unknown
+@pytest.mark.parametrize("axis", [1, -2, -1])
+@pytest.mark.parametrize("scale", [(1,), (5,), (4, 1)])
+def test_layer_normalization_of_any_sizes(scale, axis, known, rng):
+    if axis == -1 and len(scale) == 2:
+        return
+    x = floats(rng, 3, 4, 5)
+    inputs = [x, floats(rng, *scale), floats(rng, 5)]
+    options = {"opset": 17, "axis": axis, "known": known}
+    check("LayerNormalization", inputs, outputs=3, **options)
+    if known is False:  # a scale of unknown size is that of a row
+        return
+    (alone,) = run("RMSNormalization", inputs[:2], 23, axis=axis, known=known)
+    rows = (1, 2) if axis != -1 else (2,)
+    norm = np.sqrt((x * x).mean(rows, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(alone, x / norm * inputs[1], rtol=1e-4)

@@ -345,3 +345,36 @@ def test_a_gradient_of_what_a_branch_makes_is_refused():
     )
     with pytest.raises(sl.InvalidArgumentError, match="a gets no gradient of loss c"):
         sl.onnx.load(model)
+
+
+@pytest.mark.parametrize("directions", ["", ", directions = [1, 0]"])
+def test_scan_of_opset_8_has_a_batch(directions):
+    model = loaded(
+        f"""<ir_version: 3, opset_import: ["": 8]> model
+        (float[2, 3] first, float[2, n, 3] a, float[2, n, 3] b) => (last, all) {{
+            last, all = Scan <num_scan_inputs = 2{directions}, body = step
+                (float[3] s, float[3] p, float[3] q) => (float[3] t, float[3] u) {{
+                    product = Mul (s, p)
+                    t = Add (product, q)
+                    u = Identity (t)
+                }}> ( , first, a, b)
+        }}"""
+    )
+    first, a, b = floats(2, 3), floats(2, 4, 3), 2 * floats(2, 4, 3)
+    last, every = model.run({"first": first, "a": a, "b": b})
+    state = first
+    for i in range(4):
+        state = state * a[:, 3 - i if directions else i] + b[:, i]
+        np.testing.assert_allclose(every[:, i], state, rtol=1e-5)
+    np.testing.assert_array_equal(last, every[:, -1])
+
+
+def test_scan_of_opset_8_refuses_lengths():
+    with pytest.raises(sl.UnimplementedError, match="lengths of their own"):
+        loaded(
+            """<ir_version: 3, opset_import: ["": 8]> model
+            (int64[2] lengths, float[2, n] a) => (all) {
+                all = Scan <num_scan_inputs = 1, body = step
+                    (float s) => (float t) { t = Neg (s) }> (lengths, a)
+            }"""
+        )

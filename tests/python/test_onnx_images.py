@@ -9,7 +9,15 @@ import pytest
 import sluice as sl
 
 pytest.importorskip("onnx")
-from onnx_reference import check, compare, floats, parsed, run  # noqa: E402
+from onnx_reference import (  # noqa: E402
+    check,
+    compare,
+    floats,
+    named,
+    node,
+    parsed,
+    run,
+)
 
 NONE = np.zeros(0, "float32")
 
@@ -145,3 +153,49 @@ def test_a_pad_goes_into_the_convolution_after_it(rng):
     model = sl.onnx.load(proto)
     model.run({"x": x})
     assert "fold_pad: 1 change" in model.executor.explain(model.program, all=True)
+
+
+@pytest.mark.parametrize("constants", [(), ("x1",), ("x2",), ("x1", "x2")])
+@pytest.mark.parametrize(
+    "image, block, attributes",
+    [
+        ((5,), (3,), {}),
+        ((4, 5), (2, 3), {"strides": [2, 1], "pads": [1, 0, 1, 2]}),
+        ((5, 4), (2, 2), {"dilations": [3, 1], "pads": [0, 3, 2, 0]}),
+        ((3, 4, 3), (2, 1, 3), {"strides": [1, 2, 1]}),
+        ((2, 2, 1, 2, 2), (1, 2, 1, 1, 2), {}),
+    ],
+)
+def test_col2im(image, block, attributes, constants, rng):
+    rank = len(image)
+    dilations = attributes.get("dilations", [1] * rank)
+    strides = attributes.get("strides", [1] * rank)
+    pads = np.reshape(attributes.get("pads", [0] * 2 * rank), (2, rank))
+    padded = np.add(image, pads.sum(0))
+    extents = (np.array(block) - 1) * dilations
+    counts = (padded - 1 - extents) // strides + 1
+    x = floats(rng, 2, 3 * np.prod(block), np.prod(counts))
+    inputs = named([x, np.int64(image), np.int64(block)])
+    proto = node("Col2Im", inputs, ("y",), 18, True, constants, **attributes)
+    feed = {n: v for n, v in inputs.items() if n not in constants}
+    (y,) = sl.onnx.load(proto).run(feed)
+    expected = np.zeros((2, 3, *padded))
+    blocks = x.reshape(2, 3, *block, *counts)
+    for element in np.ndindex(*block):
+        begin = np.array(element) * dilations
+        places = tuple(
+            slice(b, b + (c - 1) * s + 1, s)
+            for b, c, s in zip(begin, counts, strides, strict=True)
+        )
+        expected[(..., *places)] += blocks[(slice(None), slice(None), *element)]
+    inside = tuple(slice(b, b + n) for b, n in zip(pads[0], image, strict=True))
+    np.testing.assert_allclose(
+        y, expected[(..., *inside)], rtol=1e-5, atol=1e-6
+    )
+
+
+def test_col2im_refuses_blocks_that_are_not_its_image(rng):
+    for count in (3, 6):  # expected: 2 * 2 blocks
+        x = floats(rng, 2, 4, count)
+        with pytest.raises(sl.InvalidArgumentError):
+            run("Col2Im", [x, np.int64([3, 3]), np.int64([2, 2])])

@@ -8,7 +8,15 @@ import sluice as sl
 
 pytest.importorskip("onnx")
 from onnx import helper, numpy_helper  # noqa: E402
-from onnx_reference import check, floats, loaded, parsed, run  # noqa: E402
+from onnx_reference import (  # noqa: E402
+    check,
+    floats,
+    loaded,
+    named,
+    node,
+    parsed,
+    run,
+)
 
 either = pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
 REDUCTIONS = ("add", "mul", "max", "min")
@@ -49,10 +57,10 @@ def test_elements_of_every_dtype(dtype, known, rng):
 @either
 def test_slices(known, rng):
     x = floats(rng, 3, 4, 5)
-    for named in (1, 2, 3):
-        index = rng.integers(-3, 3, (2, 7, named))
+    for size in (1, 2, 3):
+        index = rng.integers(-3, 3, (2, 7, size))
         check("GatherND", [x, index], known=known)
-        updates = floats(rng, 2, 7, *x.shape[named:])
+        updates = floats(rng, 2, 7, *x.shape[size:])
         for reduction in REDUCTIONS:
             inputs = [x, index, updates]
             check("ScatterND", inputs, reduction=reduction, known=known)
@@ -157,3 +165,28 @@ def test_sparse_constants_that_cannot_be():
     ]:
         with pytest.raises(sl.SluiceError, match=message):
             sparse_constant([3, 4], indices, dims)
+
+
+@pytest.mark.parametrize("constants", [("x0", "x1", "x2"), ("x1", "x2")])
+@pytest.mark.parametrize(
+    "start, end, step, expected",
+    [
+        (-(2**62), 2**63 - 1, 2**62, [-(2**62), 0, 2**62]),
+        (-(2**63), 2**63 - 1, 2**63 - 1, [-(2**63), -1, 2**63 - 2]),
+        (2**63 - 1, -(2**63), -(2**63), [2**63 - 1, -1]),
+        (0, -(2**63), -(2**63), [0]),
+        (1, -(2**63), 2**62, []),
+        (2**53 + 1, 2**53 + 4, 2, [2**53 + 1, 2**53 + 3]),
+        (-(2**63), 2**63 - 1, 1, "elements, expected at most 2\\^40"),
+        (2**62, 2**63 - 1, 0, "step is 0"),
+    ],
+)
+def test_ranges_of_large_numbers(start, end, step, expected, constants):
+    inputs = named([np.int64(start), np.int64(end), np.int64(step)])
+    proto = node("Range", inputs, ("y",), 18, True, constants)
+    feed = {n: v for n, v in inputs.items() if n not in constants}
+    if isinstance(expected, str):
+        with pytest.raises(sl.InvalidArgumentError, match=expected):
+            sl.onnx.load(proto).run(feed)
+        return
+    assert sl.onnx.load(proto).run(feed)[0].tolist() == expected
