@@ -183,19 +183,21 @@ void Registry::AddLate(std::string_view op) const {
     if (!state_->late.contains(op)) return;
   }
   const std::lock_guard one_thread(state_->late_mutex);
-  std::vector<State::Late::Part> parts;
-  {
+  // Returns what is to be added, and forgets the op after the last of it.
+  const auto take = [&](bool first) -> std::vector<State::Late::Part> {
     const std::unique_lock lock(state_->mutex);
-    const auto found = state_->late.find(op);
-    if (found == state_->late.end()) return;
-    if (std::exchange(found->second.begun, true)) return;
-    parts = found->second.parts;
+    const auto late = state_->late.find(op);
+    if (late == state_->late.end() || (first && late->second.begun)) return {};
+    late->second.begun = true;
+    auto parts = std::exchange(late->second.parts, {});
+    if (parts.empty()) state_->late.erase(late);
+    return parts;
+  };
+  for (auto parts = take(true); !parts.empty(); parts = take(false)) {
+    for (const auto& [version, family, add] : parts) {
+      self_->AddFrom(version, family, add);
+    }
   }
-  for (const auto& [version, family, add] : parts) {
-    self_->AddFrom(version, family, add);
-  }
-  const std::unique_lock lock(state_->mutex);
-  state_->late.erase(state_->late.find(op));
 }
 
 void Registry::AddAllLate() const {

@@ -61,7 +61,7 @@ void* LateFunction(const char* name) {
   static void* const library = Library();
   void* function = dlsym(library, name);
   SLUICE_ENFORCE(function != nullptr, ErrorCode::kUnimplemented,
-                 "onednn.missing", "oneDNN has no function {}", name);
+                 "onednn.function", "oneDNN has no function {}", name);
   return function;
 }
 

@@ -97,7 +97,7 @@ TEST(OnnxAttention, ChangesScoresWithoutChangingTheirType) {
                   [](auto& graph) { graph.add_output()->set_name("a"); });
   RefusesFlexible("onnx.subgraph_inputs", "2 inputs; expected 1", "Relu",
                   [](auto& graph) { graph.add_input()->set_name("c"); });
-  RefusesFlexible("onnx.subgraph_dtype", "takes a, of float64", "Relu",
+  RefusesFlexible("onnx.copy_dtype", "takes float64 for a", "Relu",
                   [](auto& graph) {
                     graph.mutable_input(0)
                         ->mutable_type()
