@@ -194,8 +194,14 @@ void Registry::AddLate(std::string_view op) const {
     return parts;
   };
   for (auto parts = take(true); !parts.empty(); parts = take(false)) {
-    for (const auto& [version, family, add] : parts) {
-      self_->AddFrom(version, family, add);
+    try {
+      for (const auto& [version, family, add] : parts) {
+        self_->AddFrom(version, family, add);
+      }
+    } catch (...) {
+      const std::unique_lock lock(state_->mutex);
+      state_->late.erase(state_->late.find(op));
+      throw;
     }
   }
 }

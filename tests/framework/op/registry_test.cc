@@ -282,6 +282,12 @@ TEST(RegistryTest, WhatIsLateIsThereAlready) {
                 AddLateKernel(registry);
                 registry.Kernels("late");
               });
+  registry.AddKernelsLater("late", "2", [](Registry& to) {
+    KernelDef kernel = Kernel("after_an_error", DType::kFloat32);
+    kernel.op = "late";
+    to.AddKernel(std::move(kernel));
+  });
+  EXPECT_EQ(registry.Kernels("late").back()->variant, "after_an_error");
 }
 
 TEST(RegistryTest, ThreadsWaitForWhatIsLate) {
