@@ -136,9 +136,33 @@ HWY_INLINE Lanes<D> EachLane(Lanes<D> x, Function function) {
     return hn::Load(D(), left);                              \
   }
 SLUICE_LANES_LIBRARY_OF_TWO(PowOfLibrary, pow)
-SLUICE_LANES_LIBRARY_OF_TWO(Fmod, fmod)
+SLUICE_LANES_LIBRARY_OF_TWO(FmodOfLibrary, fmod)
 SLUICE_LANES_LIBRARY_OF_TWO(Atan2, atan2)
 #undef SLUICE_LANES_LIBRARY_OF_TWO
+
+// The remainder of x divided by y, with the sign of x: exact. Where all
+// integers up to the quotient are floats, its integral part is rounded up at
+// most, and the fused multiply-add is exact, as it is smaller than y.
+template <class D>
+HWY_INLINE Lanes<D> Fmod(Lanes<D> x, Lanes<D> y) {
+#if HWY_TARGET <= HWY_AVX2
+  namespace hn = hwy::HWY_NAMESPACE;
+  const D d;
+  const auto of = hn::Abs(x.v), by = hn::Abs(y.v);
+  const auto quotient = hn::Trunc(hn::Div(of, by));
+  const auto most = hn::Set(
+      d, static_cast<hn::TFromD<D>>(hwy::MantissaMask<hn::TFromD<D>>()));
+  const auto exact =
+      hn::And(hn::Lt(quotient, most), hn::Lt(by, hn::Inf(d)));  // no NaN
+  auto rest = hn::NegMulAdd(quotient, by, of);
+  rest = hn::Add(rest, hn::IfThenElseZero(hn::Lt(rest, hn::Zero(d)), by));
+  const Lanes<D> result = hn::CopySign(rest, x.v);
+  if (HWY_LIKELY(hn::AllTrue(d, exact))) return result;
+  return Select(LanesMask<D>{exact}, result, FmodOfLibrary(x, y));
+#else
+  return FmodOfLibrary(x, y);
+#endif
+}
 
 // X to the power of y. The usual exponents need no call of the library; a
 // lane's bits do not depend on the others.

@@ -160,6 +160,23 @@ void ScanColumns(const T* x,
   }
 }
 
+// Scans kBeside lines, each `size` elements after the one before: the next sum
+// of a line waits for the one before it.
+constexpr int64_t kBeside = 4;
+template <typename Op, typename T>
+void ScanRows(const T* x, int64_t size, int64_t step, bool exclusive, T* out) {
+  Wide<T> values[kBeside];
+  std::fill(values, values + kBeside, Wide<T>{Op::kFirst});
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t j = 0; j < kBeside; ++j) {
+      const int64_t at = i * step + j * size;
+      const Wide<T> next = Op::Combine(values[j], Load(x[at]));
+      out[at] = Store<T>(exclusive ? values[j] : next);
+      values[j] = next;
+    }
+  }
+}
+
 // Calls lines(offset of the first element, adjacent lines) for blocks of lines.
 // The first element is the last one in memory if the plan is reversed.
 template <typename Lines>
@@ -185,13 +202,26 @@ int64_t StepOf(const ScanPlan& plan) {
 template <typename Op, typename T>
 void Scan(const ScanPlan& plan, const T* x, T* out) {
   const int64_t step = StepOf(plan);
-  ForEachBlock(plan, [&](int64_t at, int64_t count) {
-    if (count == 1) {
-      ScanLine<Op>(x + at, plan.size, step, plan.exclusive, out + at);
-    } else {
+  if (plan.inner > 1) {
+    ForEachBlock(plan, [&](int64_t at, int64_t count) {
       ScanColumns<Op>(x + at, plan.size, step, count, plan.exclusive, out + at);
-    }
-  });
+    });
+    return;
+  }
+  const int64_t skipped = plan.reverse ? plan.size - 1 : 0;
+  ParallelFor(
+      plan.outer, std::max<int64_t>(kShardElements / plan.size, kBeside),
+      [&](int64_t begin, int64_t end) {
+        int64_t i = begin;
+        for (; i + kBeside <= end; i += kBeside) {
+          const int64_t at = i * plan.size + skipped;
+          ScanRows<Op>(x + at, plan.size, step, plan.exclusive, out + at);
+        }
+        for (; i < end; ++i) {
+          const int64_t at = i * plan.size + skipped;
+          ScanLine<Op>(x + at, plan.size, step, plan.exclusive, out + at);
+        }
+      });
 }
 
 template <typename T>

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "tests/operators/binary/binary_domain.h"
@@ -67,6 +69,41 @@ TYPED_TEST(BinaryRowTest, FunctionsAreWithinTheirUnits) {
       worst = std::max(worst, Error(out[i], row.info.reference(x[i], y[i])));
     }
     EXPECT_LE(worst, row.info.units + 0.5);
+  }
+}
+
+// Numbers of any bits, and of like sizes; infinities, NaN and zeros are there.
+TYPED_TEST(BinaryRowTest, FmodHasTheBitsOfTheLibrary) {
+  using T = TypeParam;
+  constexpr int64_t kCount = 200'003;
+  const T infinity = std::numeric_limits<T>::infinity();
+  const T least = std::numeric_limits<T>::denorm_min();
+  const std::vector<T> special = {0,     -T{0},  infinity, -infinity,
+                                  least, -least, T{0} / 0, 1};
+  std::mt19937_64 random(5);
+  std::vector<T> x(kCount), y(kCount), out(kCount);
+  for (int64_t i = 0; i < kCount; ++i) {
+    for (T* value : {&x[i], &y[i]}) {
+      const uint64_t bits = random();
+      std::memcpy(value, &bits, sizeof(T));
+      if (i % 2 == 0) *value = static_cast<T>(static_cast<int64_t>(bits) >> 33);
+      if (i % 7 == 0) *value /= 1 << (bits % 30);
+      if (bits % 31 == 0) *value = special[bits / 31 % special.size()];
+    }
+    if (i % 11 == 0) x[i] = y[i] * static_cast<T>(i % 1000);
+  }
+  for (const BinaryRow& row : BinaryRows()) {
+    if (row.info.name != std::string("elementwise_fmod")) continue;
+    row.Of(kDTypeOf<T>).forward.both(x.data(), y.data(), kCount, out.data());
+  }
+  for (int64_t i = 0; i < kCount; ++i) {
+    const T want = std::fmod(x[i], y[i]);
+    if (std::isnan(want)) {
+      ASSERT_TRUE(std::isnan(out[i])) << x[i] << " " << y[i];
+    } else {
+      ASSERT_EQ(std::memcmp(&want, &out[i], sizeof(T)), 0)
+          << x[i] << " and " << y[i] << ": " << out[i] << ", not " << want;
+    }
   }
 }
 
