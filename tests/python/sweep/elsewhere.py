@@ -45,6 +45,8 @@ ELSEWHERE = {
     "../operators/cases/sequence.py": "average_embedding_mask "
     "discriminative_loss",
     "../operators/cases/estimator.py": "pairwise_coupling tree_ensemble",
+    "../operators/cases/text.py": "regex_full_match string_concat "
+    "string_normalize string_split tfidf_vectorize tokenize",
     # Clips, decays and wrappers: by formula in float64.
     "optimizers/test_clipping.py": "GradientClipByGlobalNorm GradientClipByNorm "
     "GradientClipByValue L1Decay L2Decay",

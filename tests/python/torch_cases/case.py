@@ -57,7 +57,9 @@ ELSEWHERE = {
     "torch has none; tests/operators/cases has its formula": """
         array_read array_write average_embedding_mask batch_parts bitcast compress
         crf_decoding dequantize_linear discriminative_loss linear_attention
-        linear_chain_crf pairwise_coupling quantize_linear tree_ensemble""",
+        linear_chain_crf pairwise_coupling quantize_linear
+        regex_full_match string_concat string_normalize string_split
+        tfidf_vectorize tokenize tree_ensemble""",
     "torch has another order, or rounds otherwise; tests/operators/cases": """
         merge_rows pairwise_sum quantize_and_dequantize rows_to_dense searchsorted
         unique""",
