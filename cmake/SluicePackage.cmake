@@ -32,7 +32,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/cmake/copyright"
 
 # What was built must not depend on the machine. The examples of ops, for checks
 # of kernels, are there where a Python with NumPy was.
-set(expected core cuda eigen lab nccl onednn onnx examples)
+set(expected core cuda eigen lab nccl onednn onnx re2 examples)
 set(built ${components})
 list(REMOVE_ITEM built python)
 if(SLUICE_HAS_EXAMPLES)

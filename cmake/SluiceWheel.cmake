@@ -2,7 +2,7 @@
 # package sluice. Besides the package itself (python/CMakeLists.txt):
 #
 #   *.so*           libsluice, its modules, and the libraries that a bare machine
-#                   lacks: oneDNN and protobuf-lite
+#                   lacks: oneDNN, protobuf-lite and RE2
 #   sluice_openmp/  libgomp, for machines without one
 #   sluice_plugins/, sluice_records/
 #   include/        the headers that kernels and ops of users include, with those
@@ -57,12 +57,18 @@ if(NOT EXISTS "${libgomp}")
   message(STATUS "Sluice: the wheel: without libgomp, which the compiler lacks")
   set(libgomp "")
 endif()
+set(scanned "$<TARGET_FILE:sluice>")
+# Nothing links oneDNN (operators/onednn/late_functions.h).
 set(onednn "")
 if(TARGET sluice_onednn)
   set(onednn "$<TARGET_SONAME_FILE:DNNL::dnnl>")
+  list(APPEND scanned "${onednn}")
+endif()
+if(TARGET sluice_re2)
+  list(APPEND scanned "$<TARGET_FILE:sluice_re2>")
 endif()
 install(CODE "
-  set(scanned \"$<TARGET_FILE:sluice>\" ${onednn})
+  set(scanned \"${scanned}\")
   set(onednn \"${onednn}\")
   set(libgomp \"${libgomp}\")
   set(strip \"${CMAKE_STRIP}\")" COMPONENT python)

@@ -9,7 +9,7 @@
 build_packages=(g++ cmake ninja-build ccache libboost-dev
   libboost-context-dev libeigen3-dev
   libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
-  libprotobuf-dev)
+  libprotobuf-dev libre2-dev)
 # CMake's default, for what users build by the guides.
 guide_packages=(make)
 # Additional packages to compile and run the tests and benchmarks.

@@ -30,6 +30,7 @@ def check_file():
         "_core.abi3.so", "_lab.abi3.so", "libdnnl.so.3", "libgomp.so.1", "libsluice.so.0",
         "libsluice_cuda.so", "libsluice_cuda_emulation.so", "libsluice_eigen.so",
         "libsluice_fpga.so", "libsluice_lab.so", "libsluice_nccl.so", "libsluice_onednn.so",
+        "libsluice_re2.so", "libre2.so.9",
     } | {name for name in libraries if name.startswith("libprotobuf-lite.so.")}, libraries
     assert any(name.startswith("libprotobuf-lite") for name in libraries)
 
@@ -55,9 +56,11 @@ def check_libraries():
         assert sl.run_op("matmul", {"X": x, "Y": x}, hint=hint)["Out"].tolist() == [[9]], library
     for place in (sl.CUDAPlace(0), sl.FPGAPlace(0)):
         assert sl.Tensor([1.0], place=place).numpy() == 1
+    out = sl.run_op("regex_full_match", {"X": np.array([97])}, {"pattern": "a|b"})["Out"]
+    assert out.tolist() == [True]
     # Those of the wheel, not of the machine.
     maps = pathlib.Path("/proc/self/maps").read_text()
-    for name in ("libdnnl", "libprotobuf-lite"):
+    for name in ("libdnnl", "libprotobuf-lite", "libre2[.]so"):
         files = set(re.findall(rf"\S*/{name}\S*", maps))
         assert len(files) == 1 and files.pop().startswith(f"{PACKAGE}/"), (name, files)
 
