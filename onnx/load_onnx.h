@@ -69,6 +69,9 @@ struct SLUICE_API OnnxModel {
   // The model's own strings. Others may be fed as numbers after theirs, equal
   // for equal strings.
   std::vector<std::string> texts;
+  // An input beside `inputs` for ops that make strings: the handle, int64 [],
+  // of a TextTable of `texts` and then those of the run. "" if there are none.
+  std::string texts_input;
   // The names in OnnxOptions::initialisers that the graph has.
   std::vector<std::string> replaced;
 

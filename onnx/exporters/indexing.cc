@@ -157,6 +157,8 @@ const ExporterTable kIndexingExporters = {
     {"unique", Unique, Widened::kBFloat16},
     {"tree_ensemble", nullptr, Widened::kNone, 0,
      "ONNX has trees as attributes only, not as tensors"},
+    {"regex_full_match string_concat string_normalize string_split tokenize",
+     nullptr, Widened::kNone, 0, "strings are numbers of a table in a program"},
 };
 
 }  // namespace sluice::onnx

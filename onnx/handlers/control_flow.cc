@@ -62,7 +62,7 @@ void If(Node& node) {
                      {"else_block", else_block.index},
                      {"then_outputs", then_block.outputs},
                      {"else_outputs", else_block.outputs}},
-                    {{"Out", node.NewOutputs(lengths)}});
+                    {{"Out", node.NewOutputs(lengths, then_block.outputs)}});
 }
 
 // The type of a loop-carried value: its first value may have another shape than
@@ -236,7 +236,8 @@ void Loop(Node& node) {
   if (carried > 0) inputs.emplace_back("Carried", first);
   // Without a condition, the body's condition is ignored.
   const std::string condition = node.HasInput(1) ? block.outputs[0] : "";
-  const Names made = node.NewOutputs(Ints(outputs, Node::kTensor));
+  const Names made = node.NewOutputs(Ints(outputs, Node::kTensor),
+                                     Part(block.outputs, 1, outputs));
   node.FinishBlocks(
       "loop", std::move(inputs),
       {{"block", block.index},
@@ -292,7 +293,8 @@ void Scan(Node& node) {
   const Node::Block block = node.AddBlock(body, types);
   const auto count = static_cast<size_t>(carried);
   const size_t stacked = block.outputs.size() - count;
-  const Names made = node.NewOutputs(Ints(block.outputs.size(), Node::kTensor));
+  const Names made =
+      node.NewOutputs(Ints(block.outputs.size(), Node::kTensor), block.outputs);
   Inputs inputs = {{"Sequences", whole}};
   if (carried > 0) inputs.emplace_back("Carried", first);
   node.FinishBlocks(

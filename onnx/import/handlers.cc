@@ -31,8 +31,8 @@ const Table& AllHandlers() {
                                kQuantizationHandlers, kRandomHandlers,
                                kRecurrentHandlers,    kResizeHandlers,
                                kRotaryHandlers,       kSequenceHandlers,
-                               kSignalHandlers,       kTrainingHandlers,
-                               kTreeHandlers}) {
+                               kSignalHandlers,       kStringHandlers,
+                               kTrainingHandlers,     kTreeHandlers}) {
       for (const HandlerRow& row : family) {
         for (const std::string_view type : WordsOf(row.types)) {
           (*rows)[type][row.since_version] = row.handler;

@@ -32,7 +32,7 @@ extern const HandlerTable kAttentionHandlers, kContractionHandlers,
     kLinearHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
     kOldHandlers, kPackedWeightHandlers, kQuantizationHandlers, kRandomHandlers,
     kRecurrentHandlers, kResizeHandlers, kRotaryHandlers, kSequenceHandlers,
-    kSignalHandlers, kTrainingHandlers, kTreeHandlers;
+    kSignalHandlers, kStringHandlers, kTrainingHandlers, kTreeHandlers;
 
 // Splits a text at spaces.
 std::vector<std::string_view> WordsOf(std::string_view text);

@@ -405,6 +405,7 @@ OnnxModel Import(std::string_view bytes,
                                     model.mutable_graph(), &values);
   Names refused_inputs;
   result.inputs = AddInputs(model.graph(), name, &values, &refused_inputs);
+  result.texts_input = values.AddTextsInput();
   ImportNodes(model, name, std::move(refused_inputs), &values);
   result.outputs = FindOutputs(model.graph(), &values);
   result.program = values.TakeProgram();

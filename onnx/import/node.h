@@ -195,8 +195,9 @@ class Node {
                  const std::vector<ValueType>& inputs,
                  Ints* lengths = nullptr);
   // New variables for outputs of the node from the first on, which are of these
-  // kinds. A sequence has as many variables as tensors.
-  Names NewOutputs(const Ints& lengths);
+  // kinds, and strings where `results` of a block are. A sequence has as many
+  // variables as tensors.
+  Names NewOutputs(const Ints& lengths, const Names& results);
   // Adds an op that runs blocks.
   void FinishBlocks(const std::string& type,
                     Inputs inputs,
@@ -224,6 +225,8 @@ class Node {
   bool ReadsTexts(int index) const {
     return HasInput(index) && values_.IsOfTexts(In(index));
   }
+  // The variable of OnnxModel::texts_input.
+  const std::string& texts_input() const { return values_.texts_input(); }
   // Notes that output 0 is texts, or maps whose keys are.
   void MarkTexts() {
     if (HasOutput(0)) values_.MarkTexts(OutputName(0));

@@ -144,7 +144,7 @@ Node::Block Node::AddBlock(const GraphProto& graph,
   return block;
 }
 
-Names Node::NewOutputs(const Ints& lengths) {
+Names Node::NewOutputs(const Ints& lengths, const Names& results) {
   Names variables;
   for (int i = 0; i < static_cast<int>(lengths.size()); ++i) {
     const int64_t length = lengths[static_cast<size_t>(i)];
@@ -157,6 +157,9 @@ Names Node::NewOutputs(const Ints& lengths) {
     }
     variables.insert(variables.end(), tensors.begin(), tensors.end());
     values_.AddSequence(OutputName(i), std::move(tensors));
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (values_.IsOfTexts(results[i])) values_.MarkTexts(variables[i]);
   }
   return variables;
 }

@@ -60,9 +60,19 @@ TextUse TextUseOf(std::string_view type) {
       "Size",
       "ai.onnx.ml.CategoryMapper",
       "ai.onnx.ml.LabelEncoder",
-      "ai.onnx.ml.OneHotEncoder"};
+      "ai.onnx.ml.OneHotEncoder",
+      "TfIdfVectorizer",
+      "com.microsoft.Tokenizer"};
   if (kMoving.contains(type)) return TextUse::kMoves;
-  return kReading.contains(type) ? TextUse::kReads : TextUse::kRefuses;
+  return kReading.contains(type) || NeedsTable(type) ? TextUse::kReads
+                                                     : TextUse::kRefuses;
+}
+
+bool NeedsTable(std::string_view type) {
+  static const std::set<std::string_view> kNeeding = {
+      "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit",
+      "Tokenizer"};
+  return kNeeding.contains(type);
 }
 
 }  // namespace sluice::onnx

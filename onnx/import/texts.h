@@ -11,10 +11,9 @@
 
 namespace sluice::onnx {
 
-// Tensors of strings are numbers in the program, int64: what they are needed
-// for is to be moved, compared with each other, and looked up. This is the
-// table of a model's own texts. A run numbers those that are fed from its end
-// on.
+// Tensors of strings are numbers in the program, int64. This is the table of a
+// model's own texts. A run numbers others, which are fed or which ops make,
+// from its end on (TextTable).
 class Texts {
  public:
   // The number of a text, which is added if it is new.
@@ -41,5 +40,7 @@ bool IsOfTexts(const TensorProto& tensor);
 enum class TextUse { kMoves, kReads, kRefuses };
 // By the name of an operator, with its domain before it unless it is ONNX's.
 TextUse TextUseOf(std::string_view type);
+// Whether operators of this name become ops that read the table of a run.
+bool NeedsTable(std::string_view type);
 
 }  // namespace sluice::onnx

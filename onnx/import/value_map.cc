@@ -24,6 +24,7 @@ void ValueMap::NoteReads(const GraphProto& graph) {
       ++read_[input];
     }
     VisitSubgraphs(node, [this](const GraphProto& inner) { NoteReads(inner); });
+    needs_table_ = needs_table_ || NeedsTable(node.op_type());
   }
   for (const auto& output : graph.output()) {
     ++read_[output.name()];
@@ -152,6 +153,14 @@ void ValueMap::MakeVariable(const std::string& name) {
   if (IsOperand(*constant)) return AddToProgram(name, *constant);
   program_.Persistable(name, constant->dtype(), constant->dims());
   parameters_.emplace_back(name, *constant);
+}
+
+const std::string& ValueMap::AddTextsInput() {
+  if (!needs_table_) return texts_input_;
+  texts_input_ = NewName("texts");
+  program_.Data(texts_input_, DType::kInt64, {}, "the import, for a TextTable",
+                0);
+  return texts_input_;
 }
 
 namespace {

@@ -86,6 +86,10 @@ class ValueMap {
 
   // Values that are texts in ONNX (Texts), or maps whose keys are.
   Texts& texts() { return texts_; }
+  // The input that gives ops the table of a run (OnnxModel::texts_input), added
+  // here; "" if no node needs it.
+  const std::string& AddTextsInput();
+  const std::string& texts_input() const { return texts_input_; }
   void MarkTexts(const std::string& name) { of_texts_.insert(name); }
   bool IsOfTexts(const std::string& name) const {
     return of_texts_.contains(name);
@@ -127,6 +131,8 @@ class ValueMap {
   std::set<std::string> of_texts_;
   std::set<std::string> absent_;
   UniqueNames names_;
+  bool needs_table_ = false;
+  std::string texts_input_;
   std::map<std::string, int> read_;
   std::set<std::string> lost_;
   ImportCost& cost_;

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sluice/framework/plan/plan.h"
+#include "sluice/framework/values/text_table.h"
 #include "sluice/onnx/load_onnx.h"
 #include "sluice/onnx/save_onnx.h"
 #include "sluice/python/bindings/arguments.h"
@@ -156,14 +158,47 @@ nb::object Save(Given<Program&, "onnx.save"> program,
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+nb::object TextOf(const TextTable& table, int64_t number) {
+  const std::string* text = table.Find(number);
+  SLUICE_ENFORCE(text != nullptr, ErrorCode::kOutOfRange, "onnx.fetched_text",
+                 "an output of strings has the number {}; its table has {}",
+                 number, table.size());
+  return ToPythonText(*text);
+}
+
+void BindTexts(nb::module_& m) {
+  using Table = std::shared_ptr<TextTable>;
+  nb::class_<TextTable>(m, "_TextTable")
+      .def_static("make",
+                  [](nb::handle below) {
+                    return TextTable::Make(
+                        below.is_none() ? nullptr : nb::cast<Table>(below));
+                  })
+      .def("numbers",
+           [](TextTable& table, const nb::list& texts,
+              GivenText<"TextTable: what"> what) {
+             return ToList(texts, [&](nb::handle text) {
+               return table.NumberOf(ToText(text, what));
+             });
+           })
+      .def("texts",
+           [](const TextTable& table, const nb::list& numbers) {
+             return ToList(numbers, [&](nb::handle number) {
+               return TextOf(table, nb::cast<int64_t>(number));
+             });
+           })
+      .def_prop_ro("handle", &TextTable::handle);
+}
+
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
+  BindTexts(m);
   m.def("_save_onnx", &Save);
   // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
   // by output, texts, names of inputs and outputs of texts, names of
-  // initialisers that were given). `source` is a path, or with `is_bytes` the
-  // model. Reads all before changes.
+  // initialisers that were given, the input of the table of texts). `source` is
+  // a path, or with `is_bytes` the model. Reads all before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
@@ -205,13 +240,14 @@ void BindOnnx(nb::module_& m) {
             if (value.map_keys.empty()) continue;
             map_keys[ToPythonText(value.name)] = value.map_keys;
           }
+          const nb::object texts_input = ToPythonText(model.texts_input);
           return nb::make_tuple(
               ToList(model.inputs, DescribeValue),
               ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
               ToList(model.parameters,
                      [](const auto& pair) { return ToPythonText(pair.first); }),
               map_keys, ToList(model.texts, ToPythonText), of_texts,
-              ToList(model.replaced, ToPythonText));
+              ToList(model.replaced, ToPythonText), texts_input);
         });
 }
 

@@ -91,7 +91,17 @@ constexpr const char* kTexts[] = {"NOTSET",
                                   "a,b,c",
                                   "ijk->kji",
                                   "",
-                                  "x"};
+                                  "x",
+                                  "LOWER",
+                                  "UPPER",
+                                  "TF",
+                                  "TFIDF",
+                                  ".",
+                                  "[a-z]+",
+                                  "(x|NOT){1,9}",
+                                  "(x",
+                                  "\xC3\xA9x X",
+                                  "\xC3"};
 
 int64_t Number(Choices* choices) {
   return choices->Once(12) ? choices->Of(kExtremes) : choices->Of(kNumbers);
@@ -157,10 +167,18 @@ void FillTensor(Choices* choices,
       case TensorProto::UINT64:
         tensor->add_uint64_data(static_cast<uint64_t>(Number(choices)));
         break;
+      case TensorProto::STRING:
+        tensor->add_string_data(choices->Of(kTexts));
+        break;
       default:
         tensor->add_int32_data(static_cast<int32_t>(choices->Next(3)));
     }
   }
+}
+
+bool TakesStrings(std::string_view type) {
+  return type.starts_with("String") || type == "RegexFullMatch" ||
+         type == "Tokenizer";
 }
 
 class Builder {
@@ -262,6 +280,8 @@ class Builder {
     const int first_more = type == "SequenceMap" ? 1
                            : type == "Loop"      ? 2
                                                  : inputs;
+    const int32_t usual = type_;
+    if (TakesStrings(type)) type_ = TensorProto::STRING;
     for (int i = 0; i < inputs; ++i) {
       const bool left_out = i >= row.min_inputs && choices_.Once(4);
       const bool sequence = ((i == 0 && takes_sequence) ||
@@ -271,6 +291,7 @@ class Builder {
                      : sequence ? choices_.Of(sequences_)
                                 : AnyValue());
     }
+    type_ = usual;
     std::istringstream attributes(row.attributes);
     for (std::string attribute; attributes >> attribute;) {
       if (choices_.Once(3)) AddAttribute(attribute, depth, &node);

@@ -12,6 +12,7 @@
 #include "tests/fuzz/random_model.h"
 
 #include "sluice/framework/run/executor.h"
+#include "sluice/framework/values/text_table.h"
 #include "sluice/onnx/load_onnx.h"
 #include "sluice/onnx/save_onnx.h"
 #include "sluice/platform/error.h"
@@ -22,12 +23,13 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 12;
 
-// Returns whether all values are known to be small, so that a run is quick.
-bool IsSmall(const Program& program) {
+// Returns whether all values are known to be small, so that a run is quick. Of
+// strings, the sizes of results are known late.
+bool IsSmall(const Program& program, bool of_strings) {
   if (program.blocks().size() > 1) return false;
   const auto& vars = program.block().vars();
-  return std::all_of(vars.begin(), vars.end(), [](const auto& var) {
-    if (!var.dims.known()) return false;
+  return std::all_of(vars.begin(), vars.end(), [&](const auto& var) {
+    if (!var.dims.known()) return of_strings && var.dims.rank_known();
     int64_t left = kMostElements;
     for (const int64_t size : var.dims) {
       left /= std::max<int64_t>(size, 1);
@@ -51,12 +53,32 @@ Tensor ValueOf(const onnx::OnnxValue& input) {
   return value;
 }
 
+Tensor StringsOf(const DDim& dims, TextTable* table) {
+  std::vector<int64_t> numbers(static_cast<size_t>(dims.numel()));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    constexpr const char* kLines[] = {"x X, \xC3\xA9\tNOT", "", "\xC3", "xxx"};
+    numbers[i] = table->NumberOf(kLines[i % 4]);
+  }
+  return Tensor::FromVector<int64_t>(dims, numbers);
+}
+
 void Run(const onnx::OnnxModel& model) {
   Executor executor;
   model.PutParameters(executor.scope());
   Feeds feeds;
+  const auto table = TextTable::Make();
+  for (const std::string& text : model.texts) {
+    table->NumberOf(text);
+  }
   for (const onnx::OnnxValue& input : model.inputs) {
-    feeds.emplace_back(input.name, ValueOf(input));
+    if (!model.program.FindVar(input.name).dims.known()) return;
+    Tensor value = ValueOf(input);
+    if (input.of_texts) value = StringsOf(value.dims(), table.get());
+    feeds.emplace_back(input.name, value);
+  }
+  if (!model.texts_input.empty()) {
+    feeds.emplace_back(model.texts_input,
+                       Tensor::FromVector<int64_t>({}, {table->handle()}));
   }
   Fetches fetches;
   for (const onnx::OnnxValue& output : model.outputs) {
@@ -124,8 +146,11 @@ onnx::OnnxOptions OptionsFor(std::string_view bytes) {
 
 void TryModel(std::string_view bytes) {
   try {
-    const onnx::OnnxModel model = onnx::ParseOnnx(bytes, OptionsFor(bytes));
-    if (IsSmall(model.program)) Run(model);
+    static const std::string folder = FolderOfData();
+    onnx::OnnxOptions options = OptionsFor(bytes);
+    options.folder = folder;
+    const onnx::OnnxModel model = onnx::ParseOnnx(bytes, options);
+    if (IsSmall(model.program, !model.texts_input.empty())) Run(model);
     SaveAndLoad(model);
   } catch (const Error& error) {
     const bool memory = error.check_id().starts_with("memory.");

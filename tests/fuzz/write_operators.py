@@ -20,6 +20,10 @@ LETTERS = {
     "STRINGS": "S",
 }
 DOMAINS = {"", "ai.onnx.preview", "ai.onnx.preview.training"}
+OTHERS = [
+    '{"Tokenizer", "com.microsoft", 1, 1, 1, 1, '
+    '"mark:i mincharnum:i pad_value:s separators:S tokenexp:s"},\n'
+]
 MOST = 8  # inputs or outputs if any number is allowed
 
 
@@ -38,7 +42,7 @@ def attributes(op):
 
 
 def main():
-    rows = []
+    rows = list(OTHERS)
     for op in defs.get_all_schemas():
         if op.domain not in DOMAINS:
             continue

@@ -30,6 +30,7 @@ TOLERANCE = {
 RANDOM = "ONNX does not say which random numbers its operators make"
 FIELDS = "ONNX has no operator for conditional random fields"
 MASKS = "ONNX has no operator for masks of runs"
+STRINGS = "strings are numbers of a table in a program"
 TREES = "ONNX has trees as attributes only, not as tensors"
 NO_OPERATOR = "ONNX has no operator that computes the same"
 NO_DTYPE = "ONNX has no"
@@ -50,7 +51,7 @@ WITHOUT_COUNTERPART = {
             "array_read", "array_write", *SCHEDULES, "auc", "beam_search",
             "beam_search_decode", "chunk_eval", "edit_distance", "expand_as",
             "gather_tree", "merge_rows", "roll", "rows_to_dense",
-            "searchsorted", "unfold", "nll_loss", "precision_recall", "print",
+            "searchsorted", "tfidf_vectorize", "unfold", "nll_loss", "precision_recall", "print",
             "truncated_gaussian_random", "warpctc",
         ),
         NO_OPERATOR,
@@ -61,6 +62,13 @@ WITHOUT_COUNTERPART = {
     "gaussian_random": RANDOM,
     "linear_chain_crf": FIELDS,
     "sync_batch_norm": NO_OPERATOR,
+    **dict.fromkeys(
+        (
+            "regex_full_match", "string_concat", "string_normalize",
+            "string_split", "tokenize",
+        ),
+        STRINGS,
+    ),
     "tree_ensemble": TREES,
     "uniform_random": RANDOM,
 }

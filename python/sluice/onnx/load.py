@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,11 +65,14 @@ class Model:
     program it is a matrix, with a column for each key."""
     texts: list[str] = field(default_factory=list, repr=False)
     """The model's own strings. In the program a string is its index, and one
-    that the model lacks a number after them, in each run another one."""
+    that is fed or made a number after them, in each run another one."""
     of_texts: list[str] = field(default_factory=list, repr=False)
     """The inputs and outputs whose elements, or keys of dicts, are strings."""
     replaced: list[str] = field(default_factory=list, repr=False)
     """The initialisers and inputs whose values were given to :func:`load`."""
+    texts_input: str = field(default="", repr=False)
+    """The input that gives ops the strings of a run, which :meth:`run` feeds;
+    "" if none needs them."""
     denotations: Mapping[str, Mapping[int, str]] = field(
         default_factory=dict, repr=False
     )
@@ -119,7 +123,7 @@ class Model:
         fetches: Sequence[Any],
     ) -> list[Any]:
         """The results that ``run`` gives for a feed, as ONNX has them."""
-        texts = RunTexts(self.texts)
+        texts = RunTexts(lambda: self._table)
         results = run(self._numbers(feed, texts))
         for i, fetch in enumerate(fetches):
             name = getattr(fetch, "name", fetch)
@@ -137,10 +141,19 @@ class Model:
     ) -> Mapping[str, Any]:
         """The feed with numbers in place of strings."""
         names = [name for name in self.of_texts if name in feed]
-        if not names:
+        if not names and not self.texts_input:
             return feed
-        texts = texts or RunTexts(self.texts)
-        return {**feed, **{n: texts.encode(n, feed[n]) for n in names}}
+        texts = texts or RunTexts(lambda: self._table)
+        numbers = {n: texts.encode(n, feed[n]) for n in names}
+        if self.texts_input:
+            numbers[self.texts_input] = texts.handle()
+        return {**feed, **numbers}
+
+    @functools.cached_property
+    def _table(self) -> _core._TextTable:
+        table = _core._TextTable.make(None)
+        table.numbers(self.texts, "texts")
+        return table
 
     def save(self, path: str | os.PathLike[str] | Any, **options: Any) -> None:
         """Write the model like :func:`sluice.onnx.save`.
@@ -148,10 +161,11 @@ class Model:
         Inputs and outputs are those of this model, in order, with its names of
         sizes. Raises UnimplementedError for a model of strings.
         """
-        if self.of_texts:
+        if self.of_texts or self.texts_input:
+            names = ", ".join(self.of_texts) or self.texts_input
             raise _errors.UnimplementedError(
-                f"{', '.join(self.of_texts)}: strings are numbers in the "
-                "program; a model of them cannot be written",
+                f"{names}: strings are numbers in the program; a model of them "
+                "cannot be written",
                 "onnx.save_texts",
             )
         names = {v.name: v.shape for v in self.inputs if v.shape is not None}
