@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sluice/onnx/handlers/integers.h"
-#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/term.h"
 
 namespace sluice::onnx {
 

@@ -6,9 +6,9 @@
 
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/onnx/handlers/integers.h"
-#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
+#include "sluice/onnx/import/term.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {

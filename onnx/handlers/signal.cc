@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
+#include "sluice/onnx/import/term.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {

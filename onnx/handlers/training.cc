@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/onnx/handlers/term.h"
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/term.h"
 
 // ONNX's optimizers: one step, whose outputs are the changed tensors.
 namespace sluice::onnx {
