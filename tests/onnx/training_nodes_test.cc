@@ -4,7 +4,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// Errors of optimizers; tests/python/optimizers/test_onnx_optimizers.py has results.
+// Errors of optimizers; tests/python/optimizers/test_onnx_optimizers.py has
+// results.
 namespace sluice::testing {
 namespace {
 
