@@ -58,8 +58,8 @@ static void* Library() {
 }
 
 void* LateFunction(const char* name) {
-  static void* const library = Library();
-  void* function = dlsym(library, name);
+  static void* const kLibrary = Library();
+  void* function = dlsym(kLibrary, name);
   SLUICE_ENFORCE(function != nullptr, ErrorCode::kUnimplemented,
                  "onednn.function", "oneDNN has no function {}", name);
   return function;

@@ -20,6 +20,7 @@ void* LateFunction(const char* name);
     return function;                                                   \
   }())
 
+// NOLINTBEGIN(readability-identifier-naming)
 #define dnnl_batch_normalization_forward_primitive_desc_create \
   SLUICE_LATE(dnnl_batch_normalization_forward_primitive_desc_create)
 #define dnnl_convolution_backward_data_primitive_desc_create \
@@ -71,6 +72,7 @@ void* LateFunction(const char* name);
   SLUICE_LATE(dnnl_reorder_primitive_desc_create)
 #define dnnl_stream_create SLUICE_LATE(dnnl_stream_create)
 #define dnnl_stream_destroy SLUICE_LATE(dnnl_stream_destroy)
+// NOLINTEND(readability-identifier-naming)
 
 // The C++ interface calls them.
 #include <dnnl.hpp>  // IWYU pragma: export

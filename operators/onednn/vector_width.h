@@ -11,7 +11,7 @@ namespace sluice::onednn {
 // The best kernels differ, as oneDNN's implementations do. It knows without
 // oneDNN, which is loaded later.
 inline bool WideVectors() {
-  static const bool wide = [] {
+  static const bool kWide = [] {
     const std::string_view set = CpuInstructionSet();
     if (!set.starts_with("AVX3") && !set.starts_with("AVX10")) return false;
     const char* text = std::getenv("ONEDNN_MAX_CPU_ISA");
@@ -19,7 +19,7 @@ inline bool WideVectors() {
     return !most.starts_with("SSE") && most != "AVX" &&
            !most.starts_with("AVX2");
   }();
-  return wide;
+  return kWide;
 }
 
 }  // namespace sluice::onednn
