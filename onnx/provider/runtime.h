@@ -1,0 +1,81 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "sluice/onnx/provider/runtime_api.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::ort {
+
+// The functions of the runtime that loaded the library. A value type; may be
+// used by many threads.
+class Runtime {
+ public:
+  explicit Runtime(Table api) : api_(api), ep_api_((*this)[kEpApi]()) {}
+
+  template <typename Signature>
+  Signature* operator[](Entry<Signature> entry) const {
+    return FunctionAt(api_, entry);
+  }
+  template <typename Signature>
+  Signature* operator[](EpEntry<Signature> entry) const {
+    return reinterpret_cast<Signature*>(
+        const_cast<void*>(ep_api_[entry.position]));
+  }
+
+  // Releases the status; raises Internal with its text if it is a failure.
+  void Check(Status* status) const {
+    if (status == nullptr) return;
+    const std::string text = (*this)[kErrorMessage](status);
+    (*this)[kReleaseStatus](status);
+    Raise(ErrorCode::kInternal, "onnx.provider_runtime", "ONNX Runtime: {}",
+          text);
+  }
+  template <typename Owner, typename Result>
+  Result Get(GetEntry<Owner, Result> entry, const Owner* owner) const {
+    Result result = {};
+    Check((*this)[entry](owner, &result));
+    return result;
+  }
+  // The items of `owner`; null ones are absent.
+  template <typename Owner, typename Item>
+  std::vector<const Item*> List(CountEntry<Owner> count,
+                                ItemsEntry<Owner, Item> items,
+                                const Owner* owner) const {
+    std::vector<const Item*> list(Get(count, owner));
+    Check((*this)[items](owner, list.data(), list.size()));
+    return list;
+  }
+  // The name of a value; "" for an absent one.
+  std::string NameOf(const ValueInfo* value) const {
+    const char* name = value == nullptr ? nullptr : Get(kValueName, value);
+    return name == nullptr ? "" : name;
+  }
+
+  // Runs `body` and converts what it throws.
+  template <typename Body>
+  Status* Guard(Body&& body) const noexcept {
+    try {
+      body();
+      return nullptr;
+    } catch (const Error& error) {
+      const int code = error.code() == ErrorCode::kUnimplemented
+                           ? kNotImplemented
+                       : error.code() == ErrorCode::kInvalidArgument ||
+                               error.code() == ErrorCode::kOutOfRange
+                           ? kInvalidArgument
+                           : kEpFail;
+      return (*this)[kCreateStatus](code, error.what());
+    } catch (const std::exception& error) {
+      return (*this)[kCreateStatus](kEpFail, error.what());
+    }
+  }
+
+ private:
+  Table api_;
+  Table ep_api_;
+};
+
+}  // namespace sluice::ort
