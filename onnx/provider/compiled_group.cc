@@ -55,10 +55,8 @@ CompiledGroup::CompiledGroup(const Runtime& runtime,
     std::string name = runtime.NameOf(inputs[i]);
     if (wanted.erase(name) > 0) inputs_.emplace_back(i, std::move(name));
   }
-  SLUICE_ENFORCE(wanted.empty(), ErrorCode::kUnimplemented,
-                 "onnx.provider_inputs",
-                 "ONNX Runtime does not give value {} to the nodes that read "
-                 "it in their subgraphs; a newer version does",
+  SLUICE_ENFORCE(wanted.empty(), ErrorCode::kInternal, "onnx.provider_inputs",
+                 "ONNX Runtime does not give value {} to the fused node",
                  Shown(*wanted.begin()));
 }
 
@@ -85,7 +83,11 @@ void CompiledGroup::Run(KernelContext* context) {
     std::memcpy(data, result.raw_data(), result.bytes());
   }
   if (!options_.explain.empty() && !explained_.exchange(true)) {
-    AppendTo(options_.explain, executor_.Explain(model_.program) + "\n");
+    AppendTo(options_.explain,
+             executor_.Explain(
+                 model_.program,
+                 {.pointers = false, .hint_form = "SLUICE_KERNEL_HINTS='{}'"}) +
+                 "\n");
   }
 }
 

@@ -116,7 +116,8 @@ Options ReadOptions(const Runtime& runtime,
 
 class Factory : public EpFactory {
  public:
-  Factory(Table api, std::string name) : runtime_(api), name_(std::move(name)) {
+  Factory(const Runtime& runtime, std::string name)
+      : runtime_(runtime), name_(std::move(name)) {
     get_name = [](const EpFactory* factory) {
       return static_cast<const Factory*>(factory)->name_.c_str();
     };
@@ -189,12 +190,12 @@ SLUICE_API Status* CreateEpFactories(const char* name,
     std::fprintf(stderr, "%s\n", text.c_str());
     return nullptr;
   }
-  const Runtime runtime(api);
+  const Runtime runtime(*base);
   return runtime.Guard([&] {
     SLUICE_ENFORCE(room > 0 && factories != nullptr && count != nullptr,
                    ErrorCode::kInvalidArgument, "onnx.provider_room",
                    "there is no room for a factory of execution providers");
-    factories[0] = new Factory(api, name == nullptr ? "Sluice" : name);
+    factories[0] = new Factory(runtime, name == nullptr ? "Sluice" : name);
     *count = 1;
   });
 }

@@ -13,7 +13,15 @@ namespace sluice::ort {
 // used by many threads.
 class Runtime {
  public:
-  explicit Runtime(Table api) : api_(api), ep_api_((*this)[kEpApi]()) {}
+  // `base` must have version kApiVersion.
+  explicit Runtime(const ApiBase& base)
+      : api_(base.get_api(kApiVersion)),
+        ep_api_((*this)[kEpApi]()),
+        gives_captured_(base.get_api(kGivesCaptured) != nullptr) {}
+
+  // Whether a fused node has as inputs the values that its nodes read only in
+  // their subgraphs.
+  bool gives_captured() const { return gives_captured_; }
 
   template <typename Signature>
   Signature* operator[](Entry<Signature> entry) const {
@@ -76,6 +84,7 @@ class Runtime {
  private:
   Table api_;
   Table ep_api_;
+  bool gives_captured_;
 };
 
 }  // namespace sluice::ort

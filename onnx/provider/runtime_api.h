@@ -10,6 +10,8 @@
 namespace sluice::ort {
 
 inline constexpr uint32_t kApiVersion = 24;
+// The first version known to give a fused node what its subgraphs capture.
+inline constexpr uint32_t kGivesCaptured = 32;
 
 // Objects of the runtime.
 struct Attribute;

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from .load import Metadata, Model, Value, load
+from .provider import execution_provider
 from .save import save
 
-__all__ = ["Metadata", "Model", "Value", "load", "save"]
+__all__ = ["Metadata", "Model", "Value", "execution_provider", "load", "save"]
