@@ -174,7 +174,7 @@ MODELS = {
             y = Mul (c, s)
         }""",
         {},
-        {"s": np.float32(3), "shape": np.array([2, 3])},
+        {"s": np.array(3, "float32"), "shape": np.array([2, 3])},
     ),
     "captured values": (
         """(bool c, float[n, 3] x) => (float[n, 3] y) {
