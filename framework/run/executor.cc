@@ -522,7 +522,7 @@ std::vector<Executor::Section> Executor::SectionsOf(
   for (const auto& [name, plan] : plans) {
     ExplainOptions own = options;
     if (!one) own.title = name;
-    own.pointers = one || name.starts_with("program");
+    own.pointers = options.pointers && (one || name.starts_with("program"));
     if (plans[0].first == name && options.op < 0 && is_older(*plan)) {
       own.advice = {
           "kernels were measured or replaced after this plan was prepared: "

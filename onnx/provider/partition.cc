@@ -99,7 +99,8 @@ class Partitioner {
   }
 
  private:
-  // The first line of the error of importing these nodes; "" if it works.
+  // Why these nodes cannot be imported or computed, in one line; "" if they
+  // can.
   std::string WhyNot(const std::vector<size_t>& run) const {
     try {
       Group group;
@@ -116,9 +117,12 @@ class Partitioner {
       CheckKernels(Import(runtime_, model, outputs));
       return "";
     } catch (const Error& error) {
-      const std::string_view text = error.what();
-      const std::string_view line = text.substr(0, text.find("\n  in "));
-      return line.empty() ? "refused" : std::string(line);
+      std::string_view text = error.what();
+      // Refused nodes are listed, a line for each: "  node d1 (CDist): ...".
+      if (const size_t list = text.find(":\n  "); list != text.npos) {
+        text.remove_prefix(text.find("): ", list) + 3);
+      }
+      return std::string(text.substr(0, text.find('\n')));
     }
   }
 

@@ -22,7 +22,7 @@ for name in libc6 libgomp1 libprotobuf-lite32 libstdc++6; do
 done
 [[ ! $depends =~ boost|fmt|dnnl|mpi|blas|python ]] || fail "depends on too much"
 
-for file in libsluice.so.0 libsluice_lab.so libsluice_cuda.so \
+for file in libsluice.so.0 libsluice_lab.so libsluice_cuda.so libsluice_onnxruntime.so \
   sluice/libdnnl.so.3 sluice_plugins/libsluice_fpga.so pkgconfig/sluice_lab.pc; do
   [ -e "$libraries/$file" ] || fail "has no $file"
 done

@@ -30,7 +30,7 @@ def check_file():
         "_core.abi3.so", "_lab.abi3.so", "libdnnl.so.3", "libgomp.so.1", "libsluice.so.0",
         "libsluice_cuda.so", "libsluice_cuda_emulation.so", "libsluice_eigen.so",
         "libsluice_fpga.so", "libsluice_lab.so", "libsluice_nccl.so", "libsluice_onednn.so",
-        "libsluice_re2.so", "libre2.so.9",
+        "libsluice_onnxruntime.so", "libsluice_re2.so", "libre2.so.9",
     } | {name for name in libraries if name.startswith("libprotobuf-lite.so.")}, libraries
     assert any(name.startswith("libprotobuf-lite") for name in libraries)
 
