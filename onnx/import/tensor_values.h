@@ -5,6 +5,7 @@
 
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
+#include "sluice/platform/export.h"
 
 namespace sluice::onnx {
 
@@ -15,10 +16,10 @@ DDim DimsOf(const TensorProto& tensor, const std::string& what);
 // The dtype of ONNX's TensorProto::DataType. Raises Unimplemented, beginning
 // with `what`, for one that Sluice lacks, and InvalidArgument for an invalid
 // number.
-DType ToDType(int data_type, const std::string& what);
+SLUICE_API DType ToDType(int data_type, const std::string& what);
 
 // The TensorProto::DataType of a dtype.
-int OnnxDataType(DType dtype);
+SLUICE_API int OnnxDataType(DType dtype);
 
 // The values of `tensor`, on the host. External data is read from `folder` (""
 // for none). `what` names the tensor in errors. Raises what LoadOnnx raises.

@@ -24,7 +24,7 @@ CompiledGroup::CompiledGroup(const Runtime& runtime,
                              const Graph* graph,
                              const Node* fused)
     : runtime_(runtime), options_(options) {
-  create_state = [](NodeComputeInfo*, ComputeContext*, void** state) {
+  create_state = [](NodeComputeInfo*, void*, void** state) {
     *state = nullptr;
     return static_cast<Status*>(nullptr);
   };
@@ -34,10 +34,9 @@ CompiledGroup::CompiledGroup(const Runtime& runtime,
   };
   release_state = [](NodeComputeInfo*, void*) {};
 
-  const auto outputs = runtime.List(kNodeOutputCount, kNodeOutputs, fused);
+  const auto outputs = runtime.List(kOutputs, fused);
   GroupModel copied =
-      MakeModel(runtime, graph,
-                runtime.List(kGraphNodeCount, kGraphNodes, graph), outputs);
+      MakeModel(runtime, graph, runtime.List(kNodes, graph), outputs);
   for (auto& [name, tensor] : copied.initialisers) {
     tensor = tensor.CopyTo(CPUPlace());
   }

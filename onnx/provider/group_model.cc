@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/text.h"
 
@@ -12,21 +13,16 @@ namespace sluice::ort {
 
 namespace {
 
-// The dtype of TensorProto's number, if it has the same layout in memory.
+// The dtype of TensorProto's number, if elements are the same in both memories.
 DType DTypeOf(int element_type) {
-#define SLUICE_ROW(dtype, number, type, onnx_type, ...) \
-  if (element_type == ::onnx::TensorProto::onnx_type && \
-      !IsStoredNumber(DType::dtype)) {                  \
-    return DType::dtype;                                \
-  }
-  SLUICE_DTYPES(SLUICE_ROW)
-#undef SLUICE_ROW
-  Raise(ErrorCode::kUnimplemented, "onnx.provider_dtype",
-        "a tensor has element type {} of ONNX, with which no kernel computes",
-        element_type);
+  const DType dtype = onnx::ToDType(element_type, "a tensor of ONNX Runtime");
+  SLUICE_ENFORCE(!IsStoredNumber(dtype), ErrorCode::kUnimplemented,
+                 "onnx.provider_dtype", "no kernel computes with {}", dtype);
+  return dtype;
 }
 
-const TensorInfo* TensorInfoOf(const Runtime& runtime, const ValueInfo* value) {
+// Null for a value without a type.
+const TensorInfo* InfoOf(const Runtime& runtime, const ValueInfo* value) {
   const TypeInfo* type = runtime.Get(kValueType, value);
   if (type == nullptr) return nullptr;
   SLUICE_ENFORCE(runtime.Get(kOnnxType, type) == kTensorType,
@@ -39,7 +35,7 @@ void Describe(const Runtime& runtime,
               const ValueInfo* value,
               ::onnx::ValueInfoProto* proto) {
   proto->set_name(runtime.NameOf(value));
-  const TensorInfo* info = TensorInfoOf(runtime, value);
+  const TensorInfo* info = InfoOf(runtime, value);
   if (info == nullptr) return;
   auto& type = *proto->mutable_type()->mutable_tensor_type();
   type.set_elem_type(runtime.Get(kElementType, info));
@@ -54,32 +50,25 @@ void Describe(const Runtime& runtime,
     auto& dim = *shape.add_dim();
     if (dims[i] >= 0) {
       dim.set_dim_value(dims[i]);
-    } else if (names[i] != nullptr && names[i][0] != '\0') {
+    } else if (names[i] != nullptr && *names[i] != '\0') {
       dim.set_dim_param(names[i]);
     }
   }
 }
 
-// With the elements, or for `initialisers` of the model without.
-void Fill(const Tensor& tensor, bool elements, ::onnx::TensorProto* proto) {
-  const DType wanted = tensor.dtype();
-#define SLUICE_ROW(dtype, number, type, onnx_type, ...)   \
-  if (wanted == DType::dtype) {                           \
-    proto->set_data_type(::onnx::TensorProto::onnx_type); \
-  }
-  SLUICE_DTYPES(SLUICE_ROW)
-#undef SLUICE_ROW
-  for (int64_t size : tensor.dims()) {
-    proto->add_dims(size);
-  }
-  if (elements) proto->set_raw_data(tensor.raw_data(), tensor.bytes());
+// Sets dtype and dims of the message.
+::onnx::TensorProto& Fill(const Tensor& tensor, ::onnx::TensorProto* proto) {
+  proto->set_data_type(onnx::OnnxDataType(tensor.dtype()));
+  proto->mutable_dims()->Add(tensor.dims().begin(), tensor.dims().end());
+  return *proto;
 }
 
-// The nodes of a graph as messages.
+// Nodes as messages.
 class Writer {
  public:
   explicit Writer(const Runtime& runtime) : runtime_(runtime) {}
 
+  // The domains of the nodes' operators.
   const std::set<std::string>& domains() const { return domains_; }
 
   void Add(const Node* node, ::onnx::NodeProto* proto) {
@@ -87,16 +76,13 @@ class Writer {
     proto->set_op_type(runtime_.Get(kNodeType, node));
     proto->set_domain(runtime_.Get(kNodeDomain, node));
     domains_.insert(proto->domain());
-    for (const auto* value :
-         runtime_.List(kNodeInputCount, kNodeInputs, node)) {
+    for (const ValueInfo* value : runtime_.List(kInputs, node)) {
       proto->add_input(runtime_.NameOf(value));
     }
-    for (const auto* value :
-         runtime_.List(kNodeOutputCount, kNodeOutputs, node)) {
+    for (const ValueInfo* value : runtime_.List(kOutputs, node)) {
       proto->add_output(runtime_.NameOf(value));
     }
-    for (const auto* attribute :
-         runtime_.List(kAttributeCount, kAttributes, node)) {
+    for (const Attribute* attribute : runtime_.List(kAttributes, node)) {
       const int type = runtime_.Get(kAttributeType, attribute);
       if (type != kGraph) Add(attribute, type, proto->add_attribute());
     }
@@ -114,32 +100,32 @@ class Writer {
 
  private:
   void Add(const Graph* graph, ::onnx::GraphProto* proto) {
-    proto->set_name("graph");
-    for (const auto* value :
-         runtime_.List(kGraphInputCount, kGraphInputs, graph)) {
+    for (const ValueInfo* value : runtime_.List(kGraphInputs, graph)) {
       Describe(runtime_, value, proto->add_input());
     }
-    for (const auto* value :
-         runtime_.List(kGraphOutputCount, kGraphOutputs, graph)) {
+    for (const ValueInfo* value : runtime_.List(kGraphOutputs, graph)) {
       Describe(runtime_, value, proto->add_output());
     }
-    for (const auto* value :
-         runtime_.List(kGraphInitialiserCount, kGraphInitialisers, graph)) {
-      auto& tensor = *proto->add_initializer();
-      Fill(Borrowed(runtime_, runtime_.Get(kInitialiser, value)), true,
-           &tensor);
-      tensor.set_name(runtime_.NameOf(value));
+    for (const ValueInfo* value : runtime_.List(kGraphInitialisers, graph)) {
+      Add(runtime_.Get(kInitialiser, value), proto->add_initializer())
+          .set_name(runtime_.NameOf(value));
     }
-    for (const auto* node :
-         runtime_.List(kGraphNodeCount, kGraphNodes, graph)) {
+    for (const Node* node : runtime_.List(kNodes, graph)) {
       Add(node, proto->add_node());
     }
+  }
+
+  ::onnx::TensorProto& Add(const Value* value,
+                           ::onnx::TensorProto* proto) const {
+    const Tensor tensor = Borrowed(runtime_, value);
+    proto->set_raw_data(tensor.raw_data(), tensor.bytes());
+    return Fill(tensor, proto);
   }
 
   std::string Bytes(const Attribute* attribute, int type) const {
     size_t size = 0;
     std::string bytes(1, '\0');
-    // Fails if there are some, but says how many.
+    // Fails unless there are none, but says how many.
     Status* status =
         runtime_[kReadAttribute](attribute, type, bytes.data(), 0, &size);
     if (status != nullptr) runtime_[kReleaseStatus](status);
@@ -151,64 +137,57 @@ class Writer {
     return bytes;
   }
 
-  template <typename T>
-  std::vector<T> Numbers(const Attribute* attribute, int type) const {
-    const std::string bytes = Bytes(attribute, type);
-    std::vector<T> numbers(bytes.size() / sizeof(T));
-    std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
-    return numbers;
-  }
-
   void Add(const Attribute* attribute,
            int type,
            ::onnx::AttributeProto* proto) const {
+    using Proto = ::onnx::AttributeProto;
+    constexpr Proto::AttributeType kTypes[] = {
+        Proto::UNDEFINED, Proto::INT,    Proto::INTS,
+        Proto::FLOAT,     Proto::FLOATS, Proto::STRING,
+        Proto::STRINGS,   Proto::GRAPH,  Proto::TENSOR};
     proto->set_name(runtime_.Get(kAttributeName, attribute));
-    if (type == kInt || type == kInts) {
-      proto->set_type(type == kInt ? ::onnx::AttributeProto::INT
-                                   : ::onnx::AttributeProto::INTS);
-      for (int64_t number : Numbers<int64_t>(attribute, type)) {
-        type == kInt ? proto->set_i(number) : proto->add_ints(number);
-      }
-    } else if (type == kFloat || type == kFloats) {
-      proto->set_type(type == kFloat ? ::onnx::AttributeProto::FLOAT
-                                     : ::onnx::AttributeProto::FLOATS);
-      for (float number : Numbers<float>(attribute, type)) {
-        type == kFloat ? proto->set_f(number) : proto->add_floats(number);
-      }
-    } else if (type == kString) {
-      proto->set_type(::onnx::AttributeProto::STRING);
-      proto->set_s(Bytes(attribute, type));
-    } else if (type == kStrings) {
-      proto->set_type(::onnx::AttributeProto::STRINGS);
-      const std::string bytes = Bytes(attribute, type);
-      for (size_t begin = 0; begin < bytes.size();) {
-        const size_t end = bytes.find('\0', begin);
-        proto->add_strings(bytes.substr(begin, end - begin));
-        begin = end == std::string::npos ? end : end + 1;
-      }
-    } else if (type == kTensor) {
-      proto->set_type(::onnx::AttributeProto::TENSOR);
+    SLUICE_ENFORCE(type >= kInt && type <= kTensor, ErrorCode::kUnimplemented,
+                   "onnx.provider_attribute",
+                   "attribute {} is of a type that ONNX Runtime does not show",
+                   Shown(proto->name()));
+    proto->set_type(kTypes[type]);
+    if (type == kTensor) {
       const std::unique_ptr<Value, void (*)(Value*)> value(
           runtime_.Get(kAttributeTensor, attribute), runtime_[kReleaseValue]);
-      Fill(Borrowed(runtime_, value.get()), true, proto->mutable_t());
-    } else {
-      Raise(ErrorCode::kUnimplemented, "onnx.provider_attribute",
-            "attribute {} has a type that ONNX Runtime does not show",
-            Shown(proto->name()));
+      Add(value.get(), proto->mutable_t());
+      return;
+    }
+    const std::string bytes = Bytes(attribute, type);
+    const auto read = [&](auto* number, const auto& take) {
+      for (size_t at = 0; at + sizeof(*number) <= bytes.size();
+           at += sizeof(*number)) {
+        std::memcpy(number, &bytes[at], sizeof(*number));
+        take(*number);
+      }
+    };
+    int64_t integer = 0;
+    float real = 0;
+    if (type == kInt) {
+      read(&integer, [&](int64_t value) { proto->set_i(value); });
+    } else if (type == kInts) {
+      read(&integer, [&](int64_t value) { proto->add_ints(value); });
+    } else if (type == kFloat) {
+      read(&real, [&](float value) { proto->set_f(value); });
+    } else if (type == kFloats) {
+      read(&real, [&](float value) { proto->add_floats(value); });
+    } else if (type == kString) {
+      proto->set_s(bytes);
+    } else {  // strings, each with a zero after it
+      for (size_t at = 0; at < bytes.size();
+           at += proto->strings().rbegin()->size() + 1) {
+        proto->add_strings(bytes.c_str() + at);
+      }
     }
   }
 
   const Runtime& runtime_;
   std::set<std::string> domains_ = {""};
 };
-
-std::vector<const ValueInfo*> Present(std::vector<const ValueInfo*> values,
-                                      const Runtime& runtime) {
-  std::erase_if(values, [&](const ValueInfo* value) {
-    return runtime.NameOf(value).empty();
-  });
-  return values;
-}
 
 }  // namespace
 
@@ -218,47 +197,33 @@ Tensor Borrowed(const Runtime& runtime, const Value* value) {
   int type = 0;
   const int64_t* sizes = nullptr;
   size_t rank = 0;
+  void* data = nullptr;
   runtime.Check(runtime[kElementTypeAndShape](value, &type, &sizes, &rank));
+  runtime.Check(runtime[kTensorData](const_cast<Value*>(value), &data));
   const DType dtype = DTypeOf(type);
   const DDim dims(std::span<const int64_t>(sizes, rank));
-  void* data = nullptr;
-  runtime.Check(runtime[kTensorData](const_cast<Value*>(value), &data));
-  if (dims.numel() == 0) {
+  if (dims.numel() == 0) {  // may have no memory
     Tensor empty;
     empty.Resize(dims).mutable_data(dtype, CPUPlace());
     return empty;
   }
-  Tensor tensor = Tensor::Borrow(CPUPlace(), dtype, dims, data);
+  const Tensor tensor = Tensor::Borrow(CPUPlace(), dtype, dims, data);
   const bool aligned = reinterpret_cast<uintptr_t>(data) % SizeOf(dtype) == 0;
   return aligned ? tensor : tensor.CopyTo(CPUPlace());
 }
 
-std::vector<const ValueInfo*> ReadBy(const Runtime& runtime, const Node* node) {
-  auto values = runtime.List(kNodeInputCount, kNodeInputs, node);
-  for (const auto* value :
-       runtime.List(kImplicitInputCount, kImplicitInputs, node)) {
-    values.push_back(value);
-  }
-  return Present(std::move(values), runtime);
-}
-
-std::vector<const ValueInfo*> MadeBy(const Runtime& runtime, const Node* node) {
-  return Present(runtime.List(kNodeOutputCount, kNodeOutputs, node), runtime);
-}
-
 GroupModel MakeModel(const Runtime& runtime,
                      const Graph* graph,
-                     const std::vector<const Node*>& nodes,
+                     const Group& nodes,
                      const std::vector<const ValueInfo*>& outputs) {
   ::onnx::ModelProto model;
   model.set_ir_version(10);
   auto& proto = *model.mutable_graph();
-  proto.set_name("group");
   GroupModel result;
   Writer writer(runtime);
-  std::set<std::string> known;
+  std::set<std::string> known = {""};
   for (const Node* node : nodes) {
-    for (const ValueInfo* value : MadeBy(runtime, node)) {
+    for (const ValueInfo* value : runtime.List(kOutputs, node)) {
       known.insert(runtime.NameOf(value));
     }
   }
@@ -271,9 +236,7 @@ GroupModel MakeModel(const Runtime& runtime,
         continue;
       }
       Tensor tensor = Borrowed(runtime, runtime.Get(kInitialiser, value));
-      auto& initialiser = *proto.add_initializer();
-      Fill(tensor, false, &initialiser);
-      initialiser.set_name(name);
+      Fill(tensor, proto.add_initializer()).set_name(name);
       result.initialisers.emplace_back(name, std::move(tensor));
     }
     writer.Add(node, proto.add_node());
@@ -306,7 +269,7 @@ onnx::OnnxModel Import(const Runtime& runtime,
   bool same = result.outputs.size() == outputs.size();
   for (size_t i = 0; same && i < outputs.size(); ++i) {
     const onnx::OnnxValue& output = result.outputs[i];
-    const TensorInfo* info = TensorInfoOf(runtime, outputs[i]);
+    const TensorInfo* info = InfoOf(runtime, outputs[i]);
     same = output.name == runtime.NameOf(outputs[i]) && !output.of_texts &&
            output.map_keys.empty() && info != nullptr &&
            DTypeOf(runtime.Get(kElementType, info)) == output.dtype;

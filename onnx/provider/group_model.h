@@ -10,14 +10,22 @@
 
 namespace sluice::ort {
 
-// The tensor over the memory of `value`. Raises Unimplemented for a value that
-// is no tensor on the host, or of a dtype that no kernel computes with.
+// Nodes that become one.
+using Group = std::vector<const Node*>;
+
+// The tensor over the memory of `value`. Raises Unimplemented for a dtype that
+// no kernel computes with.
 Tensor Borrowed(const Runtime& runtime, const Value* value);
 
-// The values that a node reads, also in its subgraphs, and those that it makes;
-// absent ones are left out.
-std::vector<const ValueInfo*> ReadBy(const Runtime& runtime, const Node* node);
-std::vector<const ValueInfo*> MadeBy(const Runtime& runtime, const Node* node);
+// The values that a node reads, also in its subgraphs. Absent ones have name
+// "".
+inline std::vector<const ValueInfo*> ReadBy(const Runtime& runtime,
+                                            const Node* node) {
+  auto values = runtime.List(kInputs, node);
+  const auto captured = runtime.List(kImplicitInputs, node);
+  values.insert(values.end(), captured.begin(), captured.end());
+  return values;
+}
 
 // Some nodes of a graph as a model. Its constant initialisers are not copied:
 // they belong to the runtime.
@@ -31,7 +39,7 @@ struct GroupModel {
 // Unimplemented for types and attributes that Sluice lacks.
 GroupModel MakeModel(const Runtime& runtime,
                      const Graph* graph,
-                     const std::vector<const Node*>& nodes,
+                     const Group& nodes,
                      const std::vector<const ValueInfo*>& outputs);
 
 // Imports the model. Raises what ParseOnnx raises, and Unimplemented if an

@@ -3,25 +3,20 @@
 #include <string>
 #include <vector>
 
-#include "sluice/onnx/provider/runtime.h"
+#include "sluice/onnx/provider/group_model.h"
 
 namespace sluice::ort {
-
-// Nodes that become one.
-using Group = std::vector<const Node*>;
 
 // What an execution provider takes of a graph.
 struct Partition {
   std::vector<Group> groups;
-  // A line for each node that it leaves, with the reason.
-  std::string left;
+  std::string left;  // a line for each node that it leaves, with the reason
 };
 
 // Returns all nodes of the graph as one group if Sluice imports them and has
 // kernels for them. Else returns groups of the nodes for which this holds one
-// by one; a group is a run of them in a topological order, so that no path
-// between two of its nodes leaves it. Nodes of another provider than `provider`
-// are left.
+// by one: each is a run of a topological order, so that no path between two of
+// its nodes leaves it. Leaves the nodes of providers other than `provider`.
 Partition PartitionOf(const Runtime& runtime,
                       const Graph* graph,
                       const std::string& provider);

@@ -29,7 +29,7 @@ class Provider : public Ep {
       return Of(ep)->runtime_.Guard([&] { Of(ep)->Claim(graph, info); });
     };
     compile = [](Ep* ep, const Graph** graphs, const Node** fused, size_t count,
-                 NodeComputeInfo** infos, Node**) {
+                 Infos infos, Node**) {
       return Of(ep)->runtime_.Guard([&] {
         std::vector<std::unique_ptr<CompiledGroup>> groups;
         for (size_t i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ class Provider : public Ep {
         }
       });
     };
-    release_infos = [](Ep*, NodeComputeInfo** infos, size_t count) {
+    release_infos = [](Ep*, Infos infos, size_t count) {
       for (size_t i = 0; i < count; ++i) {
         delete static_cast<CompiledGroup*>(infos[i]);
       }
@@ -59,8 +59,8 @@ class Provider : public Ep {
     const Partition partition = PartitionOf(runtime_, graph, name_);
     const FusionOptions fusion;
     for (const Group& group : partition.groups) {
-      runtime_.Check(
-          runtime_[kAddNodesToFuse](info, group.data(), group.size(), &fusion));
+      runtime_.Check(FunctionAt(runtime_.ep_api(), kAddNodesToFuse)(
+          info, group.data(), group.size(), &fusion));
     }
     if (!options_.explain.empty() && !partition.left.empty()) {
       AppendTo(options_.explain,
@@ -82,10 +82,9 @@ Options ReadOptions(const Runtime& runtime,
   });
   const std::unique_ptr<KeyValues, void (*)(KeyValues*)> entries(
       runtime.Get(kConfigEntries, session), runtime[kReleaseKeyValues]);
-  const char* const* keys = nullptr;
-  const char* const* values = nullptr;
+  Strings keys = nullptr, values = nullptr;
   size_t count = 0;
-  runtime[kKeyValues](entries.get(), &keys, &values, &count);
+  runtime[kKeysAndValues](entries.get(), &keys, &values, &count);
   Options options;
   for (size_t i = 0; i < count; ++i) {
     std::string_view key = keys[i];
@@ -129,8 +128,7 @@ class Factory : public EpFactory {
       return static_cast<Status*>(nullptr);
     };
     is_stream_aware = [](const EpFactory*) { return false; };
-    get_supported_devices = [](EpFactory* factory,
-                               const HardwareDevice* const* devices,
+    get_supported_devices = [](EpFactory* factory, Devices devices,
                                size_t device_count, EpDevice** ep_devices,
                                size_t room, size_t* count) {
       const Runtime& runtime = static_cast<Factory*>(factory)->runtime_;
@@ -138,16 +136,15 @@ class Factory : public EpFactory {
         *count = 0;
         for (size_t i = 0; i < device_count && *count < room; ++i) {
           if (runtime[kDeviceType](devices[i]) != kCpuDevice) continue;
-          runtime.Check(runtime[kCreateEpDevice](factory, devices[i], nullptr,
-                                                 nullptr, ep_devices));
+          runtime.Check(FunctionAt(runtime.ep_api(), kCreateEpDevice)(
+              factory, devices[i], nullptr, nullptr, ep_devices));
           *count = 1;
           break;
         }
       });
     };
-    create_ep = [](EpFactory* factory, const HardwareDevice* const*,
-                   const KeyValues* const*, size_t,
-                   const SessionOptions* session, const Logger*, Ep** ep) {
+    create_ep = [](EpFactory* factory, Devices, Metadata, size_t,
+                   const SessionOptions* session, const void*, Ep** ep) {
       auto* self = static_cast<Factory*>(factory);
       return self->runtime_.Guard([&] {
         *ep = new Provider(self->runtime_, self->name_,
@@ -172,7 +169,7 @@ extern "C" {
 // lacks version kApiVersion.
 SLUICE_API Status* CreateEpFactories(const char* name,
                                      const ApiBase* base,
-                                     const Logger* /*logger*/,
+                                     const void* /*logger*/,
                                      EpFactory** factories,
                                      size_t room,
                                      size_t* count) {

@@ -27,11 +27,7 @@ class Runtime {
   Signature* operator[](Entry<Signature> entry) const {
     return FunctionAt(api_, entry);
   }
-  template <typename Signature>
-  Signature* operator[](EpEntry<Signature> entry) const {
-    return reinterpret_cast<Signature*>(
-        const_cast<void*>(ep_api_[entry.position]));
-  }
+  Table ep_api() const { return ep_api_; }
 
   // Releases the status; raises Internal with its text if it is a failure.
   void Check(Status* status) const {
@@ -42,16 +38,17 @@ class Runtime {
           text);
   }
   template <typename Owner, typename Result>
-  Result Get(GetEntry<Owner, Result> entry, const Owner* owner) const {
+  Result Get(Getter<Owner, Result> entry, const Owner* owner) const {
     Result result = {};
     Check((*this)[entry](owner, &result));
     return result;
   }
   // The items of `owner`; null ones are absent.
   template <typename Owner, typename Item>
-  std::vector<const Item*> List(CountEntry<Owner> count,
-                                ItemsEntry<Owner, Item> items,
+  std::vector<const Item*> List(ListEntry<Owner, Item> entry,
                                 const Owner* owner) const {
+    const Getter<Owner, size_t> count = {entry.position};
+    const Call<const Owner*, const Item**, size_t> items = {entry.position + 1};
     std::vector<const Item*> list(Get(count, owner));
     Check((*this)[items](owner, list.data(), list.size()));
     return list;

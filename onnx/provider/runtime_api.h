@@ -15,13 +15,11 @@ inline constexpr uint32_t kGivesCaptured = 32;
 
 // Objects of the runtime.
 struct Attribute;
-struct ComputeContext;
 struct EpDevice;
 struct Graph;
 struct HardwareDevice;
 struct KernelContext;
 struct KeyValues;
-struct Logger;
 struct Node;
 struct SessionOptions;
 struct Status;  // null is success
@@ -39,23 +37,15 @@ struct ApiBase {
   const char* (*get_version)();
 };
 
-// Numbers of enumerations.
+// Numbers of enumerations: codes of a Status, types of values, of devices and
+// of attributes.
 inline constexpr int kFail = 1, kInvalidArgument = 2, kNotImplemented = 9,
-                     kEpFail = 11;  // codes of a Status
-inline constexpr int kTensorType = 1;
-inline constexpr int kCpuDevice = 0;
-enum AttributeType {
-  kInt = 1,
-  kInts,
-  kFloat,
-  kFloats,
-  kString,
-  kStrings,
-  kGraph,
-  kTensor
-};
+                     kEpFail = 11;
+inline constexpr int kTensorType = 1, kCpuDevice = 0;
+inline constexpr int kInt = 1, kInts = 2, kFloat = 3, kFloats = 4, kString = 5,
+                     kStrings = 6, kGraph = 7, kTensor = 8;
 
-// A function at a position of the main table.
+// A function at a position of a table.
 template <typename Signature>
 struct Entry {
   size_t position;
@@ -64,95 +54,77 @@ template <typename Signature>
 Signature* FunctionAt(Table table, Entry<Signature> entry) {
   return reinterpret_cast<Signature*>(const_cast<void*>(table[entry.position]));
 }
-// A function of the table for execution providers.
-template <typename Signature>
-struct EpEntry {
+template <typename... Parameters>
+using Call = Entry<Status*(Parameters...)>;
+template <typename Owner, typename Result>
+using Getter = Call<const Owner*, Result*>;
+// At the position, the number of items; after it, the items.
+template <typename Owner, typename Item>
+struct ListEntry {
   size_t position;
 };
 
-template <typename Owner>
-using CountEntry = Entry<Status*(const Owner*, size_t* count)>;
-template <typename Owner, typename Item>
-using ItemsEntry = Entry<Status*(const Owner*, const Item** items, size_t)>;
-template <typename Owner, typename Result>
-using GetEntry = Entry<Status*(const Owner*, Result*)>;
-
-inline constexpr Entry<Status*(int code, const char* text)> kCreateStatus{0};
+// The main table.
+inline constexpr Call<int, const char*> kCreateStatus{0};
 inline constexpr Entry<const char*(const Status*)> kErrorMessage{2};
 inline constexpr Entry<void(Status*)> kReleaseStatus{93};
 
-inline constexpr Entry<Status*(Value*, void**)> kTensorData{51};
-inline constexpr Entry<Status*(
-    const Value*, int* type, const int64_t** dims, size_t* rank)>
+inline constexpr Call<Value*, void**> kTensorData{51};
+inline constexpr Call<const Value*, int*, const int64_t**, size_t*>
     kElementTypeAndShape{414};
 inline constexpr Entry<void(Value*)> kReleaseValue{96};
 
-inline constexpr GetEntry<TypeInfo, const TensorInfo*> kToTensorInfo{55};
-inline constexpr GetEntry<TypeInfo, int> kOnnxType{56};
-inline constexpr GetEntry<TensorInfo, int> kElementType{60};
-inline constexpr CountEntry<TensorInfo> kRank{61};
-inline constexpr Entry<Status*(const TensorInfo*, int64_t*, size_t)> kDims{62};
-inline constexpr Entry<Status*(const TensorInfo*, const char**, size_t)>
-    kDimNames{63};
+inline constexpr Getter<TypeInfo, const TensorInfo*> kToTensorInfo{55};
+inline constexpr Getter<TypeInfo, int> kOnnxType{56};
+inline constexpr Getter<TensorInfo, int> kElementType{60};
+inline constexpr Getter<TensorInfo, size_t> kRank{61};
+inline constexpr Call<const TensorInfo*, int64_t*, size_t> kDims{62};
+inline constexpr Call<const TensorInfo*, const char**, size_t> kDimNames{63};
 inline constexpr Entry<bool(const TensorInfo*)> kHasShape{390};
 
-inline constexpr GetEntry<ValueInfo, const char*> kValueName{289};
-inline constexpr GetEntry<ValueInfo, const TypeInfo*> kValueType{290};
-inline constexpr GetEntry<ValueInfo, const Value*> kInitialiser{326};
-inline constexpr GetEntry<ValueInfo, bool> kIsGraphOutput{330};
-inline constexpr GetEntry<ValueInfo, bool> kIsConstant{331};
+inline constexpr Getter<ValueInfo, const char*> kValueName{289};
+inline constexpr Getter<ValueInfo, const TypeInfo*> kValueType{290};
+inline constexpr Getter<ValueInfo, const Value*> kInitialiser{326};
+inline constexpr Getter<ValueInfo, bool> kIsGraphOutput{330};
+inline constexpr Getter<ValueInfo, bool> kIsConstant{331};
 
-inline constexpr CountEntry<Graph> kOpsetCount{336};
-inline constexpr Entry<Status*(
-    const Graph*, const char** domains, int64_t* versions, size_t)>
-    kOpsets{337};
-inline constexpr CountEntry<Graph> kGraphInputCount{338};
-inline constexpr ItemsEntry<Graph, ValueInfo> kGraphInputs{339};
-inline constexpr CountEntry<Graph> kGraphOutputCount{340};
-inline constexpr ItemsEntry<Graph, ValueInfo> kGraphOutputs{341};
-inline constexpr CountEntry<Graph> kGraphInitialiserCount{342};
-inline constexpr ItemsEntry<Graph, ValueInfo> kGraphInitialisers{343};
-inline constexpr CountEntry<Graph> kGraphNodeCount{344};
-inline constexpr ItemsEntry<Graph, Node> kGraphNodes{345};
-inline constexpr GetEntry<Graph, const Node*> kParentNode{346};
+inline constexpr Getter<Graph, size_t> kOpsetCount{336};
+inline constexpr Call<const Graph*, const char**, int64_t*, size_t> kOpsets{
+    337};
+inline constexpr ListEntry<Graph, ValueInfo> kGraphInputs{338};
+inline constexpr ListEntry<Graph, ValueInfo> kGraphOutputs{340};
+inline constexpr ListEntry<Graph, ValueInfo> kGraphInitialisers{342};
+inline constexpr ListEntry<Graph, Node> kNodes{344};
+inline constexpr Getter<Graph, const Node*> kParentNode{346};
 
-inline constexpr GetEntry<Node, const char*> kNodeName{349};
-inline constexpr GetEntry<Node, const char*> kNodeType{350};
-inline constexpr GetEntry<Node, const char*> kNodeDomain{351};
-inline constexpr CountEntry<Node> kNodeInputCount{353};
-inline constexpr ItemsEntry<Node, ValueInfo> kNodeInputs{354};
-inline constexpr CountEntry<Node> kNodeOutputCount{355};
-inline constexpr ItemsEntry<Node, ValueInfo> kNodeOutputs{356};
-inline constexpr CountEntry<Node> kImplicitInputCount{357};
-inline constexpr ItemsEntry<Node, ValueInfo> kImplicitInputs{358};
-inline constexpr CountEntry<Node> kAttributeCount{359};
-inline constexpr ItemsEntry<Node, Attribute> kAttributes{360};
-inline constexpr CountEntry<Node> kSubgraphCount{365};
-inline constexpr Entry<Status*(
-    const Node*, const Graph** graphs, size_t, const char** names)>
+inline constexpr Getter<Node, const char*> kNodeName{349};
+inline constexpr Getter<Node, const char*> kNodeType{350};
+inline constexpr Getter<Node, const char*> kNodeDomain{351};
+inline constexpr ListEntry<Node, ValueInfo> kInputs{353};
+inline constexpr ListEntry<Node, ValueInfo> kOutputs{355};
+inline constexpr ListEntry<Node, ValueInfo> kImplicitInputs{357};
+inline constexpr ListEntry<Node, Attribute> kAttributes{359};
+inline constexpr Getter<Node, size_t> kSubgraphCount{365};
+inline constexpr Call<const Node*, const Graph**, size_t, const char**>
     kSubgraphs{366};
-inline constexpr GetEntry<Node, const char*> kNodeProvider{368};
+inline constexpr Getter<Node, const char*> kNodeProvider{368};
 
-inline constexpr Entry<Status*(
-    const Attribute*, int type, void* data, size_t room, size_t* bytes)>
+inline constexpr Call<const Attribute*, int, void*, size_t, size_t*>
     kReadAttribute{272};
-inline constexpr GetEntry<Attribute, Value*> kAttributeTensor{362};
-inline constexpr GetEntry<Attribute, int> kAttributeType{363};
-inline constexpr GetEntry<Attribute, const char*> kAttributeName{364};
+inline constexpr Getter<Attribute, Value*> kAttributeTensor{362};
+inline constexpr Getter<Attribute, int> kAttributeType{363};
+inline constexpr Getter<Attribute, const char*> kAttributeName{364};
 
-inline constexpr Entry<Status*(const KernelContext*, size_t, const Value**)>
+inline constexpr Call<const KernelContext*, size_t, const Value**>
     kContextInput{90};
-inline constexpr Entry<Status*(
-    KernelContext*, size_t, const int64_t* dims, size_t rank, Value**)>
+inline constexpr Call<KernelContext*, size_t, const int64_t*, size_t, Value**>
     kContextOutput{91};
 
-inline constexpr Entry<void(const KeyValues*,
-                            const char* const** keys,
-                            const char* const** values,
-                            size_t* count)>
-    kKeyValues{298};
+using Strings = const char* const*;
+inline constexpr Entry<void(const KeyValues*, Strings*, Strings*, size_t*)>
+    kKeysAndValues{298};
 inline constexpr Entry<void(KeyValues*)> kReleaseKeyValues{300};
-inline constexpr GetEntry<SessionOptions, KeyValues*> kConfigEntries{379};
+inline constexpr Getter<SessionOptions, KeyValues*> kConfigEntries{379};
 inline constexpr Entry<int(const HardwareDevice*)> kDeviceType{307};
 inline constexpr Entry<Table()> kEpApi{317};
 
@@ -162,48 +134,41 @@ struct FusionOptions {
   bool drop_constants = true;  // the group copies its constant initialisers
 };
 
+// The table for execution providers.
 struct EpFactory;
-inline constexpr EpEntry<Status*(EpFactory*,
-                                 const HardwareDevice*,
-                                 const KeyValues* metadata,
-                                 const KeyValues* options,
-                                 EpDevice**)>
+using Devices = const HardwareDevice* const*;
+using Metadata = const KeyValues* const*;
+inline constexpr Call<EpFactory*,
+                      const HardwareDevice*,
+                      const KeyValues*,
+                      const KeyValues*,
+                      EpDevice**>
     kCreateEpDevice{0};
-inline constexpr EpEntry<Status*(
-    SupportInfo*, const Node* const* nodes, size_t count, const FusionOptions*)>
+inline constexpr Call<SupportInfo*,
+                      const Node* const*,
+                      size_t,
+                      const FusionOptions*>
     kAddNodesToFuse{2};
 
-// Members that the runtime may call; null ones are left out by it.
+// Structs whose functions the runtime calls. It leaves out null ones.
 using Unused = const void*;
 
 struct NodeComputeInfo {
   uint32_t version = kApiVersion;
-  Status* (*create_state)(NodeComputeInfo*, ComputeContext*, void** state) = {};
+  Status* (*create_state)(NodeComputeInfo*, void* context, void** state) = {};
   Status* (*compute)(NodeComputeInfo*, void* state, KernelContext*) = {};
   void (*release_state)(NodeComputeInfo*, void* state) = {};
 };
+using Infos = NodeComputeInfo**;
 
 struct Ep {
   uint32_t version = kApiVersion;
   const char* (*get_name)(const Ep*) = {};
   Status* (*get_capability)(Ep*, const Graph*, SupportInfo*) = {};
-  Status* (*compile)(Ep*,
-                     const Graph** graphs,
-                     const Node** fused_nodes,
-                     size_t count,
-                     NodeComputeInfo** infos,
-                     Node** context_nodes) = {};
-  void (*release_infos)(Ep*, NodeComputeInfo** infos, size_t count) = {};
-  Unused get_preferred_data_layout = {};
-  Unused should_convert_data_layout = {};
-  Unused set_dynamic_options = {};
-  Unused on_run_start = {};
-  Unused on_run_end = {};
-  Unused create_allocator = {};
-  Unused create_sync_stream = {};
-  Unused get_compiled_model_compatibility = {};
-  Unused get_kernel_registry = {};
-  Unused is_concurrent_run_supported = {};  // null: they are
+  Status* (*compile)(
+      Ep*, const Graph**, const Node** fused, size_t, Infos, Node**) = {};
+  void (*release_infos)(Ep*, Infos, size_t count) = {};
+  Unused get_preferred_data_layout_to_is_concurrent_run_supported[10] = {};
 };
 
 struct EpFactory {
@@ -211,31 +176,25 @@ struct EpFactory {
   const char* (*get_name)(const EpFactory*) = {};
   const char* (*get_vendor)(const EpFactory*) = {};
   Status* (*get_supported_devices)(EpFactory*,
-                                   const HardwareDevice* const* devices,
+                                   Devices,
                                    size_t device_count,
                                    EpDevice** ep_devices,
                                    size_t room,
                                    size_t* count) = {};
   Status* (*create_ep)(EpFactory*,
-                       const HardwareDevice* const* devices,
-                       const KeyValues* const* metadata,
+                       Devices,
+                       Metadata,
                        size_t device_count,
                        const SessionOptions*,
-                       const Logger*,
+                       const void* logger,
                        Ep**) = {};
   void (*release_ep)(EpFactory*, Ep*) = {};
   uint32_t (*get_vendor_id)(const EpFactory*) = {};
   const char* (*get_version)(const EpFactory*) = {};
-  Unused validate_compiled_model = {};
-  Unused create_allocator = {};
-  Unused release_allocator = {};
+  Unused validate_compiled_model_to_release_allocator[3] = {};
   Status* (*create_data_transfer)(EpFactory*, void** data_transfer) = {};
   bool (*is_stream_aware)(const EpFactory*) = {};
-  Unused create_sync_stream = {};
-  Unused get_device_incompatibility = {};
-  Unused create_external_resource_importer = {};
-  Unused get_custom_op_domain_count = {};
-  Unused get_custom_op_domains = {};
+  Unused create_sync_stream_to_get_custom_op_domains[5] = {};
 };
 
 }  // namespace sluice::ort

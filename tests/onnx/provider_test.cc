@@ -42,7 +42,7 @@ class OnnxProvider : public ::testing::Test {
 
   ort::Status* (*create_)(const char*,
                           const ort::ApiBase*,
-                          const ort::Logger*,
+                          const void*,
                           ort::EpFactory**,
                           size_t,
                           size_t*) = nullptr;
