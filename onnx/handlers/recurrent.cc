@@ -31,10 +31,15 @@ const Activation& FindActivation(const std::string& name) {
 
 // Each activation with an alpha consumes the next number of activation_alpha.
 void SetActivations(Node& node, AttributeMap* ours) {
-  const Names names = node.attributes().Strings("activations");
+  Names names = node.attributes().Strings("activations");
   const Doubles alphas = node.attributes().Floats("activation_alpha");
   const Doubles betas = node.attributes().Floats("activation_beta");
   if (names.empty()) return;
+  // ONNX's default is for two directions; onnxruntime writes it for one, too.
+  if (node.type() == "RNN" && names.size() == 2 &&
+      (*ours)["direction"] != Attribute(std::string("bidirectional"))) {
+    names.pop_back();
+  }
   Names found;
   Doubles alpha;
   Doubles beta;

@@ -113,6 +113,13 @@ MODELS = {
         {"w": f(1, 20, 4), "r": f(1, 20, 5)},
         {"x": f(3, 2, 4)},
     ),
+    "RNN, whose activations onnxruntime fills in": (
+        """(float[t, n, 4] x) => (float[t, 1, n, 5] y, float[1, n, 5] h) {
+            y, h = RNN <hidden_size = 5, direction = "reverse"> (x, w, r)
+        }""",
+        {"w": f(1, 5, 4), "r": f(1, 5, 5)},
+        {"x": f(3, 2, 4)},
+    ),
     "transformer": (
         """(float[n, t, 8] x) => (float[n, t, 8] y) {
             q = MatMul (x, wq)
