@@ -16,8 +16,8 @@ namespace {
 // Numbers of nodes.
 using Run = std::vector<size_t>;
 
-// Raises Unimplemented if the machine has no kernels for the model. Sizes that
-// are not known yet are 1; other errors may come from that.
+// Raises the error of an op for which there is no kernel. Sizes that are not
+// known yet are 1; other errors may come from that.
 void CheckKernels(const onnx::OnnxModel& model) try {
   Executor executor;
   Feeds feeds;
@@ -36,7 +36,10 @@ void CheckKernels(const onnx::OnnxModel& model) try {
   }
   executor.Prepare(model.program, feeds, fetches);
 } catch (const Error& error) {
-  if (error.code() == ErrorCode::kUnimplemented) throw;
+  if (error.code() == ErrorCode::kUnimplemented ||
+      error.check_id() == "resolver.no_kernel") {
+    throw;
+  }
 }
 
 class Partitioner {
@@ -97,8 +100,9 @@ class Partitioner {
   } catch (const Error& error) {
     if (left == nullptr) return false;
     std::string_view reason = error.what();
-    // Refused nodes are listed, a line for each: "  node d1 (CDist): ...".
-    if (const size_t list = reason.find(":\n  "); list != reason.npos) {
+    if (error.check_id() == "onnx.unsupported") {
+      // Nodes are listed, a line for each: "  node d1 (CDist): ...".
+      const size_t list = reason.find("\n  ");
       reason.remove_prefix(reason.find("): ", list) + 3);
     }
     for (size_t i : run) {

@@ -43,6 +43,14 @@ TEST(OnnxRecurrent, ActivationsThatHaveAnAlphaTakeOneEach) {
   EXPECT_EQ(builder.Run({{-8, 3}})[0], (Floats{0, -2.5F, 3, 3}));
 }
 
+TEST(OnnxRecurrent, TheSecondNameOfRnnsDefaultIsUnusedInOneDirection) {
+  ModelBuilder builder = Rnn({"Relu", "Tanh"});
+  NodeOf(builder).mutable_attribute(0)->set_s("forward");
+  builder.graph().clear_initializer();
+  builder.Floats("w", {1, 1, 1}, {1});
+  EXPECT_EQ(builder.Run({{-8, 3}})[0], (Floats{0, 3}));
+}
+
 TEST(OnnxRecurrent, ActivationsMayBeInAnyCaseAndHaveDefaults) {
   const ModelBuilder builder = Rnn({"affine", "THRESHOLDEDRELU"});
   EXPECT_EQ(builder.Run({{0.5F, 3}})[0], (Floats{0.5F, 3.5F, 3.5F, 3}));

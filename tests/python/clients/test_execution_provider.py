@@ -254,6 +254,16 @@ def test_nodes_that_sluice_lacks_run_in_onnxruntime(session, tmp_path):
         session(model)
 
 
+def test_nodes_without_a_kernel_run_in_onnxruntime(session, tmp_path, monkeypatch):
+    hints = (f"matmul: exclude library={each}" for each in ("PLAIN", "EIGEN", "ONEDNN", "OPENBLAS"))
+    monkeypatch.setenv("SLUICE_KERNEL_HINTS", "; ".join(hints))
+    model = parsed("(float[n, 3] x) => (float[n, 2] y) { a = Abs (x) y = MatMul (a, w) }", w=f(3, 2))
+    page = tmp_path / "explain.txt"
+    made = session(model, whole=False, explain=str(page))
+    check(made, model, {"x": f(4, 3)})
+    assert "(MatMul): matmul: no kernel fits float32 at cpu" in page.read_text()
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 3), ()])
 def test_a_rank_that_is_known_late(session, shape):
     model = parsed("(float[] x) => (float[] y) { y = Neg (x) }")
