@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -15,9 +16,12 @@ class Runtime {
  public:
   // `base` must have version kApiVersion.
   explicit Runtime(const ApiBase& base)
-      : api_(base.get_api(kApiVersion)),
-        ep_api_((*this)[kEpApi]()),
-        gives_captured_(base.get_api(kGivesCaptured) != nullptr) {}
+      : api_(base.get_api(kApiVersion)), ep_api_((*this)[kEpApi]()) {
+    int major = 0;
+    int minor = 0;
+    std::sscanf(base.get_version(), "%d.%d", &major, &minor);
+    gives_captured_ = major > 1 || minor >= kGivesCaptured;
+  }
 
   // Whether a fused node has as inputs the values that its nodes read only in
   // their subgraphs.

@@ -10,8 +10,9 @@
 namespace sluice::ort {
 
 inline constexpr uint32_t kApiVersion = 24;
-// The first version known to give a fused node what its subgraphs capture.
-inline constexpr uint32_t kGivesCaptured = 32;
+// The first ONNX Runtime 1.x known to give a fused node what its subgraphs
+// capture.
+inline constexpr int kGivesCaptured = 32;
 
 // Objects of the runtime.
 struct Attribute;

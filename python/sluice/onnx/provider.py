@@ -11,9 +11,10 @@ from .. import errors as _errors
 def execution_provider() -> str:
     """The path of the library that makes Sluice a provider of ONNX Runtime.
 
-    >>> import onnxruntime
-    >>> path = sl.onnx.execution_provider()
-    >>> onnxruntime.register_execution_provider_library("Sluice", path)
+    `onnxruntime.register_execution_provider_library("Sluice", path)` takes it.
+
+    >>> sl.onnx.execution_provider().rpartition("/")[2]
+    'libsluice_onnxruntime.so'
 
     Raises NotFoundError for a build without ONNX.
     """
