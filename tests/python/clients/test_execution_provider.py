@@ -12,6 +12,8 @@ ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not there")
 if not hasattr(ort, "register_execution_provider_library"):
     pytest.skip("onnxruntime has no plug-ins", allow_module_level=True)
 
+# Older ones do not give a fused node what its subgraphs capture.
+GIVES_CAPTURED = tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 32)
 DRAW = np.random.default_rng(0)
 
 
@@ -39,7 +41,7 @@ def session(devices):
         if whole:
             chosen.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         chosen.add_provider_for_devices(devices, options)
-        return ort.InferenceSession(model.SerializeToString(), chosen)
+        return ort.InferenceSession(model.SerializeToString(), chosen, enable_fallback=False)
 
     return make
 
@@ -212,7 +214,8 @@ MODELS = {
 def test_whole_models(session, name):
     text, constants, feed = MODELS[name]
     model = parsed(text, 17, **constants)
-    check(session(model), model, feed, rtol=2e-3 if name == "dtypes" else 1e-4)
+    whole = GIVES_CAPTURED or name not in ("captured values", "a loop")
+    check(session(model, whole), model, feed, rtol=2e-3 if name == "dtypes" else 1e-4)
 
 
 def test_bfloat16(session):
