@@ -23,6 +23,7 @@ void CheckKernels(const onnx::OnnxModel& model) try {
   Feeds feeds;
   for (const onnx::OnnxValue& input : model.inputs) {
     std::vector<int64_t> sizes;
+    sizes.reserve(input.shape.size());
     for (const onnx::OnnxDim& dim : input.shape) {
       sizes.push_back(std::max<int64_t>(dim.size, 1));
     }
@@ -88,6 +89,7 @@ class Partitioner {
   // the reason to `left`.
   bool Take(const Run& run, Partition* result, std::string* left) const try {
     Group group;
+    group.reserve(run.size());
     for (size_t i : run) {
       CheckNode(nodes_[i]);
       group.push_back(nodes_[i]);

@@ -140,6 +140,7 @@ class Provider : public Ep {
                  Infos infos, Node**) {
       return Of(ep)->runtime_.Guard([&] {
         std::vector<std::unique_ptr<CompiledGroup>> groups;
+        groups.reserve(count);
         for (size_t i = 0; i < count; ++i) {
           groups.push_back(std::make_unique<CompiledGroup>(
               Of(ep)->runtime_, Of(ep)->options_, graphs[i], fused[i]));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,7 +54,7 @@ struct Entry {
 };
 template <typename Signature>
 Signature* FunctionAt(Table table, Entry<Signature> entry) {
-  return reinterpret_cast<Signature*>(const_cast<void*>(table[entry.position]));
+  return std::bit_cast<Signature*>(table[entry.position]);
 }
 template <typename... Parameters>
 using Call = Entry<Status*(Parameters...)>;
