@@ -1,6 +1,5 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,7 +31,7 @@ struct Value;
 struct ValueInfo;
 
 // A table of functions.
-using Table = const void* const*;
+using Table = void* const*;
 
 struct ApiBase {
   Table (*get_api)(uint32_t version);  // null for an unknown version
@@ -54,7 +53,7 @@ struct Entry {
 };
 template <typename Signature>
 Signature* FunctionAt(Table table, Entry<Signature> entry) {
-  return std::bit_cast<Signature*>(table[entry.position]);
+  return reinterpret_cast<Signature*>(table[entry.position]);
 }
 template <typename... Parameters>
 using Call = Entry<Status*(Parameters...)>;

@@ -16,7 +16,7 @@ ort::Status* CreateStatus(int /*code*/, const char* text) {
   made_status = text;
   return reinterpret_cast<ort::Status*>(&made_status);
 }
-const void* const kOldTable[] = {reinterpret_cast<const void*>(&CreateStatus)};
+void* const kOldTable[] = {reinterpret_cast<void*>(&CreateStatus)};
 
 ort::Table GetApi(uint32_t version) {
   return version == 1 && knows_oldest ? kOldTable : nullptr;
