@@ -1,7 +1,12 @@
 #include "sluice/operators/onednn/engine.h"
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
 #include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
@@ -46,7 +51,7 @@ std::string_view Reason(dnnl_status_t status) {
 static void* Library() {
   void* handle = dlopen(SLUICE_ONEDNN_FILE, RTLD_NOW | RTLD_LOCAL);
   SLUICE_ENFORCE(handle != nullptr, ErrorCode::kUnimplemented, "onednn.missing",
-                 "oneDNN cannot be loaded: {}", dlerror());
+                 "{}", dlerror());
   auto* version =
       reinterpret_cast<decltype(&dnnl_version)>(dlsym(handle, "dnnl_version"));
   SLUICE_ENFORCE(version != nullptr && version()->major == DNNL_VERSION_MAJOR &&
@@ -142,8 +147,36 @@ void CheckStack(std::string_view op) {
 
 extern "C" void SluiceStartModule();
 
-// Recorded times of the kernels are valid for this version only.
+// Whether the library is in a folder in which the loader looks for this module;
+// it may be elsewhere, too.
+static bool IsInFolders() {
+  Dl_info own;
+  if (dladdr(reinterpret_cast<void*>(&SluiceStartModule), &own) == 0) {
+    return false;
+  }
+  void* module = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  Dl_serinfo size;
+  if (module == nullptr || dlinfo(module, RTLD_DI_SERINFOSIZE, &size) != 0) {
+    return false;
+  }
+  std::vector<std::byte> memory(size.dls_size);
+  auto* folders = reinterpret_cast<Dl_serinfo*>(memory.data());
+  folders->dls_size = size.dls_size;
+  folders->dls_cnt = size.dls_cnt;
+  if (dlinfo(module, RTLD_DI_SERINFO, folders) != 0) return false;
+  for (unsigned i = 0; i < size.dls_cnt; ++i) {
+    const std::string folder = folders->dls_serpath[i].dls_name;
+    if (access((folder + "/" SLUICE_ONEDNN_FILE).c_str(), R_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Recorded times of the kernels are valid for this version only. Raises
+// Unimplemented if there is no oneDNN to be loaded later.
 void SluiceStartModule() {
+  if (!IsInFolders()) sluice::onednn::Library();
   sluice::Registry::Global().SetLibraryVersion(
       "ONEDNN", sluice::Format("oneDNN {}.{}.{}", DNNL_VERSION_MAJOR,
                                DNNL_VERSION_MINOR, DNNL_VERSION_PATCH));

@@ -16,7 +16,7 @@ BUDGET = {
     "memory": 1_026,
     "framework": 29_539,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 66_025,
+    "operators": 66_058,
     "onnx": 19_035,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
     "python": 34_702,
@@ -26,7 +26,7 @@ BUDGET = {
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_914,
-    "tests": 108_345,
+    "tests": 108_348,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
