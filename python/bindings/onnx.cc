@@ -187,7 +187,10 @@ void BindTexts(nb::module_& m) {
                return TextOf(table, nb::cast<int64_t>(number));
              });
            })
-      .def_prop_ro("handle", &TextTable::handle);
+      .def_prop_ro("handle", &TextTable::handle)
+      .def("__repr__", [](const TextTable& table) {
+        return Format("<table of {} strings>", table.size());
+      });
 }
 
 }  // namespace
