@@ -19,14 +19,14 @@ BUDGET = {
     "operators": 66_058,
     "onnx": 19_035,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
-    "python": 34_702,
+    "python": 34_705,
     "benchmarks": 11_362,  # raised for fluid/, saved models, elementary functions
     "tools": 4_794,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_914,
-    "tests": 108_348,
+    "tests": 108_360,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
