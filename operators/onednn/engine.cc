@@ -47,9 +47,35 @@ std::string_view Reason(dnnl_status_t status) {
 
 }  // namespace
 
-// Returns the handle of the library, which stays loaded.
+// Returns the library's path if it is in a folder in which the loader looks for
+// this module; "" if it may be elsewhere.
+static std::string PathInFolders() {
+  Dl_info own;
+  if (dladdr(reinterpret_cast<void*>(&LateFunction), &own) == 0) return "";
+  void* module = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  Dl_serinfo size;
+  if (module == nullptr || dlinfo(module, RTLD_DI_SERINFOSIZE, &size) != 0) {
+    return "";
+  }
+  std::vector<std::byte> memory(size.dls_size);
+  auto* folders = reinterpret_cast<Dl_serinfo*>(memory.data());
+  folders->dls_size = size.dls_size;
+  folders->dls_cnt = size.dls_cnt;
+  if (dlinfo(module, RTLD_DI_SERINFO, folders) != 0) return "";
+  for (unsigned i = 0; i < size.dls_cnt; ++i) {
+    std::string path = folders->dls_serpath[i].dls_name;
+    path += "/" SLUICE_ONEDNN_FILE;
+    if (access(path.c_str(), R_OK) == 0) return path;
+  }
+  return "";
+}
+
+// Returns the handle of the library, which stays loaded. By its path: where the
+// address sanitizer calls dlopen, the loader looks into its folders.
 static void* Library() {
-  void* handle = dlopen(SLUICE_ONEDNN_FILE, RTLD_NOW | RTLD_LOCAL);
+  const std::string path = PathInFolders();
+  void* handle = dlopen(path.empty() ? SLUICE_ONEDNN_FILE : path.c_str(),
+                        RTLD_NOW | RTLD_LOCAL);
   SLUICE_ENFORCE(handle != nullptr, ErrorCode::kUnimplemented, "onednn.missing",
                  "{}", dlerror());
   auto* version =
@@ -147,36 +173,10 @@ void CheckStack(std::string_view op) {
 
 extern "C" void SluiceStartModule();
 
-// Whether the library is in a folder in which the loader looks for this module;
-// it may be elsewhere, too.
-static bool IsInFolders() {
-  Dl_info own;
-  if (dladdr(reinterpret_cast<void*>(&SluiceStartModule), &own) == 0) {
-    return false;
-  }
-  void* module = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  Dl_serinfo size;
-  if (module == nullptr || dlinfo(module, RTLD_DI_SERINFOSIZE, &size) != 0) {
-    return false;
-  }
-  std::vector<std::byte> memory(size.dls_size);
-  auto* folders = reinterpret_cast<Dl_serinfo*>(memory.data());
-  folders->dls_size = size.dls_size;
-  folders->dls_cnt = size.dls_cnt;
-  if (dlinfo(module, RTLD_DI_SERINFO, folders) != 0) return false;
-  for (unsigned i = 0; i < size.dls_cnt; ++i) {
-    const std::string folder = folders->dls_serpath[i].dls_name;
-    if (access((folder + "/" SLUICE_ONEDNN_FILE).c_str(), R_OK) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // Recorded times of the kernels are valid for this version only. Raises
 // Unimplemented if there is no oneDNN to be loaded later.
 void SluiceStartModule() {
-  if (!IsInFolders()) sluice::onednn::Library();
+  if (sluice::onednn::PathInFolders().empty()) sluice::onednn::Library();
   sluice::Registry::Global().SetLibraryVersion(
       "ONEDNN", sluice::Format("oneDNN {}.{}.{}", DNNL_VERSION_MAJOR,
                                DNNL_VERSION_MINOR, DNNL_VERSION_PATCH));
