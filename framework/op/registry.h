@@ -129,9 +129,9 @@ class SLUICE_API Registry {
   void AddFrom(const char* version,
                const char* family,
                const std::function<void(Registry& registry)>& add);
-  // Calls AddFrom for `add` when somebody first asks for the operator `op`, or
-  // for its kernels: there are thousands, and a process needs few. `add` adds
-  // the operator, or kernels of it only.
+  // Registers `add` lazily: AddFrom calls it when the operator `op` or its
+  // kernels are first looked up. There are thousands, and a process needs few.
+  // `add` adds the operator, or kernels of it only.
   void AddOperatorLater(std::string_view op,
                         const char* version,
                         const char* family,

@@ -133,7 +133,7 @@ class AttentionImport {
                    query_heads_, key_heads_);
   }
 
-  // Of inputs with 4 dims.
+  // Reads the numbers of heads and their sizes from inputs of rank 4.
   void ReadHeadDims() {
     query_heads_ = node_.Dims(kQuery)[1];
     key_heads_ = node_.Dims(kKey)[1];
@@ -176,7 +176,7 @@ class AttentionImport {
     return node_.Gather({x, node_.NewConstant(std::move(index))}, 1);
   }
 
-  // The same for inputs with 4 dims, of unknown numbers of heads.
+  // The same for inputs of rank 4 whose numbers of heads are unknown.
   std::string RepeatedLate(const std::string& x) {
     const std::string heads = SizeOf(node_.In(kKey), 1);
     const std::string each = Append(

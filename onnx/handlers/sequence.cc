@@ -150,8 +150,8 @@ std::string Part(
   return node.Unary("squeeze", part, {{"axes", Ints{axis}}});
 }
 
-// What a part costs beyond its ops: a size that a file only declares may make
-// very many.
+// The import cost of one part, in addition to its ops: a declared size alone
+// may ask for very many parts.
 constexpr uint64_t kPartBytes = 8 * kOpBytes;
 
 // Parts of equal size; the last may be smaller.

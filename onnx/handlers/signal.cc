@@ -94,7 +94,7 @@ void MelWeightMatrix(Node& node) {
              right = places.Part(2, INT64_MAX), one = places.Number(1);
   const Term rows = count((0.5 * given[1]).Of("floor") + 1);
   const Term after = rows.Unsqueeze({1}) - centre;
-  // Of the width of the side of the triangle.
+  // The distance from the centre, relative to that side's width.
   const Term distance = Larger(-1.0 * after / Larger(centre - left, one),
                                after / Larger(right - centre, one));
   node.FinishUnary("cast", (-1.0 * distance + 1).Of("relu").name,

@@ -93,7 +93,7 @@ void RegexFullMatch(Node& node) {
   node.Finish("regex_full_match", TextInputs(node, {"X"}), attributes);
 }
 
-// Of onnxruntime.
+// com.microsoft.Tokenizer.
 void Tokenizer(Node& node) {
   Attributes& given = node.attributes();
   const Names separators = given.Strings("separators");

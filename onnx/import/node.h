@@ -175,7 +175,7 @@ class Node {
   // or dtypes than the subgraph states, ResourceExhausted, and what AddSubgraph
   // raises.
   Names AddCopy(const GraphProto& graph, int64_t copy, const Names& inputs);
-  // Raises ResourceExhausted if so many copies would take too much memory.
+  // Raises ResourceExhausted if this number of copies needs too much memory.
   void CheckCopies(const GraphProto& graph, int64_t copies) const;
   // Notes that only the next copy reads an output of a copy, so that a sequence
   // that grows is moved.
@@ -261,9 +261,9 @@ class Node {
     // Becomes a line of onnx.unsupported.
     Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
   }
-  // The same where values of inputs (OnnxOptions::initialisers) would help: the
-  // length of a sequence, or whether an optional value has one, depends on
-  // them.
+  // Like Unsupported, for what depends on the value of an input: the length of
+  // a sequence, or whether an optional value is there. The caller can give that
+  // value (OnnxOptions::initialisers).
   template <typename... Args>
   [[noreturn]] static void Late(fmt::string_view format, const Args&... args) {
     Raise(ErrorCode::kUnimplemented, kLateId, format, args...);

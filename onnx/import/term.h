@@ -43,7 +43,7 @@ inline Term operator-(const Term& x, const Term& y) {
 inline Term operator*(const Term& x, const Term& y) {
   return x.With("elementwise_mul", y);
 }
-// Of integers rounded down.
+// Integers are divided with rounding down.
 inline Term operator/(const Term& x, const Term& y) {
   const bool floats = IsFloating(x.node->DTypeOf(x.name));
   return x.With(floats ? "elementwise_div" : "elementwise_floordiv", y);

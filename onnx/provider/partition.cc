@@ -130,7 +130,7 @@ class Partitioner {
                    kGivesCaptured);
   }
 
-  // What other nodes, or the user, read of what the nodes of a run make.
+  // The outputs of a run: its values that other nodes or the user read.
   std::vector<const ValueInfo*> OutputsOf(const Run& run) const {
     const std::set<size_t> inside(run.begin(), run.end());
     std::vector<const ValueInfo*> outputs;

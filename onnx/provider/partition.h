@@ -7,7 +7,7 @@
 
 namespace sluice::ort {
 
-// What an execution provider takes of a graph.
+// The groups of nodes of a graph that the execution provider claims.
 struct Partition {
   std::vector<Group> groups;
   std::string left;  // a line for each node that it leaves, with the reason
