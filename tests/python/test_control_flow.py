@@ -381,7 +381,7 @@ def test_what_looks_at_single_ops_refuses_blocks_and_tune_leaves_them():
             look(program, feed, "default", "reference", fetch_list=[out])
     with pytest.raises(sl.UnimplementedError, match="has some"):
         sl.lab.what_if(program, feed, [out])
-    tuned = str(sl.tune(program, feed, [out], budget=0.2, again=True))
+    tuned = str(sl.tune(program, feed, [out], budget=0.2, again=True).all)
     assert "reduce_sum" in tuned
     assert "if/blocks" not in tuned and "WRONG" not in tuned
 
