@@ -197,12 +197,17 @@ void CachingAllocator::MakeRoomInCache(size_t bytes) {
 
 // Frees large blocks first: that takes the fewest calls, and a later request is
 // least likely to have exactly their size.
-void CachingAllocator::ReduceCache(size_t most) {
+void CachingAllocator::ReduceCache(size_t most, size_t least) {
   for (int size_class = kSizeClasses - 1;
        size_class >= 0 && cached_bytes_ > most; --size_class) {
-    while (cache_[size_class] != nullptr && cached_bytes_ > most) {
-      Block* block = cache_[size_class];
-      cache_[size_class] = block->next;
+    Block** link = &cache_[size_class];
+    while (*link != nullptr && cached_bytes_ > most) {
+      Block* block = *link;
+      if (block->bytes < least) {
+        link = &block->next;
+        continue;
+      }
+      *link = block->next;
       cached_bytes_ -= block->bytes;
       ReleaseToSystem(block);
     }
@@ -234,11 +239,11 @@ void CachingAllocator::SetLimit(size_t bytes) {
   if (stats_.reserved > stats_.limit) ReduceCache(0);
 }
 
-size_t CachingAllocator::ReleaseCache() {
+size_t CachingAllocator::ReleaseCache(size_t least) {
   std::lock_guard<std::mutex> lock(mutex_);
   const size_t bytes = cached_bytes_;
-  ReduceCache(0);
-  return bytes;
+  ReduceCache(0, least);
+  return bytes - cached_bytes_;
 }
 
 void CachingAllocator::ResetPeak() {

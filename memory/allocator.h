@@ -61,8 +61,9 @@ class SLUICE_API CachingAllocator {
   // Limits later requests to the system. The whole cache is freed at once if
   // more than `bytes` is reserved.
   void SetLimit(size_t bytes);
-  // Returns the cached blocks to the system; the result is their size in bytes.
-  size_t ReleaseCache();
+  // Returns the cached blocks to the system, those of `least` bytes and more;
+  // the result is their size in bytes.
+  size_t ReleaseCache(size_t least = 0);
   // Resets the peak to what is in use now.
   void ResetPeak();
 
@@ -74,7 +75,7 @@ class SLUICE_API CachingAllocator {
   void Cache(Block* block);
   void ReleaseToSystem(Block* block);
   void MakeRoomInCache(size_t bytes);
-  void ReduceCache(size_t most);
+  void ReduceCache(size_t most, size_t least = 0);
 
   void Fill(void* pointer, size_t bytes);
   [[noreturn]] void RaiseExhausted(size_t bytes) const;
@@ -99,7 +100,7 @@ SLUICE_API std::vector<PlaceKey> UsedPlaces();
 
 SLUICE_API MemoryStats Stats(PlaceKey place);
 SLUICE_API void SetLimit(PlaceKey place, size_t bytes);
-SLUICE_API size_t ReleaseCache(PlaceKey place);
+SLUICE_API size_t ReleaseCache(PlaceKey place, size_t least = 0);
 SLUICE_API void ResetPeak(PlaceKey place);
 
 }  // namespace sluice

@@ -104,8 +104,8 @@ void SetLimit(PlaceKey place, size_t bytes) {
   AllocatorOf(place).SetLimit(bytes);
 }
 
-size_t ReleaseCache(PlaceKey place) {
-  return AllocatorOf(place).ReleaseCache();
+size_t ReleaseCache(PlaceKey place, size_t least) {
+  return AllocatorOf(place).ReleaseCache(least);
 }
 
 void ResetPeak(PlaceKey place) {

@@ -45,11 +45,12 @@ struct PreparedOp : OpFacts {
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;
 
-  // Predicted seconds of a run with this kernel. Where sizes change, they
-  // include a share of KernelWork::prepare_seconds.
+  // Predicted seconds of a run with this kernel, with a price of
+  // KernelWork::kept_bytes, 20 us a MB, and, where sizes change, a share of
+  // KernelWork::prepare_seconds.
   double SecondsOfRun(const Candidate& candidate) const {
-    constexpr double kRunsOfSize = 32;
-    return candidate.seconds +
+    constexpr double kSecondsOfByte = 2e-11, kRunsOfSize = 32;
+    return candidate.seconds + candidate.work.kept_bytes * kSecondsOfByte +
            (sizes_change ? candidate.work.prepare_seconds / kRunsOfSize : 0);
   }
   const Candidate& choice() const { return list->candidates[chosen]; }

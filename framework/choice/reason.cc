@@ -20,6 +20,7 @@ constexpr ReasonRow kReasons[] = {
     {"near_tie", "near tie"},
     {"tie", "tie, registered first"},
     {"prepared_sooner", "prepared sooner"},
+    {"keeps_less", "keeps less memory"},
     {"others_unmeasured", "others not measured"},
     {"hint_requires", "hint requires "},
     {"hint_prefers", "hint prefers "},

@@ -17,6 +17,7 @@ enum class Reason : uint8_t {
   kNearTie,           // less than 10 % apart, or intervals that overlap
   kTie,               // the same time; it was registered first
   kPreparedSooner,    // others take longer to prepare for each size
+  kKeepsLess,         // faster ones keep more memory than they are worth
   kOthersUnmeasured,  // and come last until they are
   kHintRequires,
   kHintPrefers,

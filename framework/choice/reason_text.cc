@@ -5,6 +5,7 @@
 
 #include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/choice/resolver.h"
+#include "sluice/memory/allocator.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -47,7 +48,11 @@ Reason WhyFaster(const Candidate& chosen, const Candidate& second) {
     const bool both = chosen.basis == Basis::kNothing;
     return is_last && !both ? Reason::kOthersUnmeasured : Reason::kTie;
   }
-  if (second.seconds < chosen.seconds) return Reason::kPreparedSooner;
+  if (second.seconds < chosen.seconds) {
+    return second.work.kept_bytes > chosen.work.kept_bytes
+               ? Reason::kKeepsLess
+               : Reason::kPreparedSooner;
+  }
   if (chosen.evidence == Evidence::kRecord &&
       second.evidence == Evidence::kRecord) {
     const bool overlap = second.record->low <= chosen.record->high;
@@ -75,6 +80,11 @@ std::string TimesText(Reason reason,
           "{} before {} with {}, and {} to prepare for each size", time, other,
           PredictionText(second),
           PredictionText(second.work.prepare_seconds, Evidence::kEstimate));
+    case Reason::kKeepsLess:
+      return Format(
+          "{} before {} with {}, which keeps {} more of parameters", time,
+          other, PredictionText(second),
+          ShortBytes(second.work.kept_bytes - chosen.work.kept_bytes));
     default:
       return Format("{} before {} with {}", time, other,
                     PredictionText(second));

@@ -66,6 +66,8 @@ struct KernelWork {
   double max_threads = std::numeric_limits<double>::infinity();
   // Seconds of Prepare, for kernels that generate code for each shape.
   double prepare_seconds = 0;
+  // Of what a kernel keeps of parameters, beyond their own bytes.
+  double kept_bytes = 0;
   // The row of costs, for kernels that share code or have several methods; ""
   // means the kernel's own (CostRow).
   std::string costs = {};

@@ -6,6 +6,7 @@
 
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/plan.h"
+#include "sluice/memory/allocator.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -69,7 +70,12 @@ void ArenaPool::Allocate(Block* block) {
   if (block->memory != nullptr && block->memory->bytes() >= block->bytes) {
     return;
   }
-  block->memory = nullptr;
+  if (block->memory != nullptr) {
+    // What outgrew it does not fit into it again.
+    const size_t outgrown = block->memory->bytes();
+    block->memory = nullptr;
+    ReleaseCache(CPUPlace(), outgrown);
+  }
   block->memory = MemoryFor(CPUPlace(), block->bytes);
 }
 

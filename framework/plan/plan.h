@@ -167,7 +167,8 @@ struct PlanOptions {
   static constexpr int kMaxQueues = 16;
   // The most bytes that the plans of an executor keep between runs, with the
   // memory that they share; those used last are kept. A plan whose values need
-  // more is refused. 0: 512 MiB for all but the last 16 plans; none is refused.
+  // more is refused. 0: 64 MiB for all but the last 16 plans, without that
+  // memory; none is refused.
   size_t plan_memory = 0;
   // For tests: omits the n-th wait. -1: none.
   int drop_wait_for_testing = -1;
@@ -378,6 +379,7 @@ class SLUICE_API Plan {
   std::vector<Slot> slots_;
   std::vector<QueueSpec> queues_;  // by Instruction::device
   PlannedOps ops_;
+  int shared_ops_ = 0;  // those that the plan which it was made from has, too
   std::vector<Instruction> instructions_;
   PlanCommit commit_;
   std::vector<std::pair<PlaceKey, size_t>> arenas_;

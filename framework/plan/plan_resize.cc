@@ -370,7 +370,10 @@ bool Resizing::IsUnchanged(const PlannedOp& op) const {
 
 bool Resizing::ResizeOp(Instruction* step) {
   const auto position = static_cast<size_t>(step->context);
-  if (IsUnchanged(base_.ops_[position])) return true;
+  if (IsUnchanged(base_.ops_[position])) {
+    ++plan_->shared_ops_;
+    return true;
+  }
   PlannedOp op = base_.ops_[position];
   for (const int input : op.inputs) {
     if (plan_->slots_[input].kind != SlotKind::kShape) continue;

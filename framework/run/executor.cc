@@ -38,7 +38,7 @@ namespace {
 // feeds of many lengths have a plan for each.
 constexpr size_t kKeptPlans = 16;
 constexpr size_t kMaxPlans = 1024;
-constexpr size_t kMaxBytes = size_t{512} << 20;
+constexpr size_t kMaxBytes = size_t{64} << 20;  // without shared memory
 
 // Rises when costs have changed, or a kernel was replaced. Both numbers only
 // rise, so that their sum does.
@@ -182,7 +182,7 @@ struct Executor::Cache {
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
   // What plans share, and how much is kept.
   std::shared_ptr<ArenaPool> pool;
-  size_t most_bytes = kMaxBytes;
+  size_t most_bytes = 0;  // of plans and the pool; 0: kMaxBytes of plans
   size_t always_kept = kKeptPlans;
   size_t bytes = 0;  // the sum of CacheEntry::bytes
   size_t asked = 0;  // how many entries have CacheEntry::asked
@@ -207,8 +207,9 @@ struct Executor::Cache {
 
   bool KeepsLast() const {
     const size_t before = asked - (entries.back().asked ? 1 : 0);
-    const bool fits = before < kMaxPlans && pool->bytes() + bytes <= most_bytes;
-    return before < always_kept || fits;
+    const bool fits = most_bytes == 0 ? bytes <= kMaxBytes
+                                      : pool->bytes() + bytes <= most_bytes;
+    return before < always_kept || (before < kMaxPlans && fits);
   }
 
   void Weigh(CacheEntry* entry) {

@@ -41,8 +41,8 @@ using RunPlan = std::function<std::vector<Tensor>(
 // Runs programs at a place. Prepares a plan for each signature of feeds (names,
 // shapes, dtypes, places, in any order), fetches, thread count and active
 // hints. Plans share the memory of values, but those that run at once. Keeps
-// the plans used last: 16, and up to 1024 while all of them, and that memory,
-// have no more than 512 MiB (PlanOptions::plan_memory). A plan is prepared
+// the plans used last: 16, and up to 1024 while all of them have no more
+// than 64 MiB (PlanOptions::plan_memory). A plan is prepared
 // again when it is used after CostGeneration() has risen, or after a kernel was
 // replaced. Ops without a kernel at the place run on the CPU, which Explain
 // reports. Thread-safe; programs may be destroyed after their runs.

@@ -269,7 +269,7 @@ Labels LabelsOf(Node& node, const std::string& name) {
   const Ints integers = attributes.Ints(name + "_int64s");
   if (const TensorProto* tensor = attributes.Tensor(name + "_tensor")) {
     const Tensor value = node.texts().ToTensor(
-        *tensor, "", "attribute " + name + "_tensor", &node.cost());
+        *tensor, nullptr, "attribute " + name + "_tensor", &node.cost());
     return {value.Reshaped({value.numel()}), IsOfTexts(*tensor)};
   }
   if (!texts.empty()) return LabelsOf(node, texts);
@@ -288,7 +288,7 @@ std::string DefaultLabel(Node& node, const Labels& labels) {
   const int64_t of_integers = attributes.Int("default_int64", -1);
   if (const TensorProto* tensor = attributes.Tensor("default_tensor")) {
     const Tensor value = node.texts().ToTensor(
-        *tensor, "", "attribute default_tensor", &node.cost());
+        *tensor, nullptr, "attribute default_tensor", &node.cost());
     SLUICE_ENFORCE(value.numel() == 1 && value.dtype() == dtype &&
                        IsOfTexts(*tensor) == labels.of_texts,
                    ErrorCode::kInvalidArgument, "onnx.label_default",

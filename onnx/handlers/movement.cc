@@ -199,8 +199,8 @@ void Constant(Node& node) {
   if (const auto* tensor = attributes.Tensor("value")) {
     // Models with weights as Constant nodes keep external data in initialisers.
     if (IsOfTexts(*tensor)) node.MarkTexts();
-    return node.FinishConstant(
-        node.texts().ToTensor(*tensor, "", "attribute value", &node.cost()));
+    return node.FinishConstant(node.texts().ToTensor(
+        *tensor, nullptr, "attribute value", &node.cost()));
   }
   if (const auto* sparse = attributes.SparseTensor("sparse_value")) {
     return node.FinishConstant(
@@ -237,7 +237,7 @@ void Constant(Node& node) {
 void ConstantOfShape(Node& node) {
   Tensor value = Tensor::FromVector<float>({1}, {0.0F});
   if (const auto* tensor = node.attributes().Tensor("value")) {
-    value = ToTensor(*tensor, "", "attribute value", &node.cost());
+    value = ToTensor(*tensor, nullptr, "attribute value", &node.cost());
   }
   SLUICE_ENFORCE(
       value.numel() == 1, ErrorCode::kInvalidArgument, "onnx.fill_value",

@@ -34,7 +34,7 @@ Doubles NumbersOf(Node& node, const std::string& name) {
                  "onnx.numbers_twice", "attributes {} and {}; expected one",
                  name, tensor_name);
   return ToDoubles(
-      ToTensor(*tensor, "", "attribute " + tensor_name, &node.cost()));
+      ToTensor(*tensor, nullptr, "attribute " + tensor_name, &node.cost()));
 }
 
 std::string NewNumbers(Node& node,

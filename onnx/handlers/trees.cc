@@ -195,8 +195,8 @@ class TreeEnsembleReader {
   static Doubles TensorOf(Node& node, const char* name) {
     const TensorProto* tensor = node.attributes().Tensor(name);
     if (tensor == nullptr) return {};
-    return ToDoubles(
-        ToTensor(*tensor, "", "attribute " + std::string(name), &node.cost()));
+    return ToDoubles(ToTensor(*tensor, nullptr,
+                              "attribute " + std::string(name), &node.cost()));
   }
 
   static void Check(const char* what, int64_t index, size_t count) {

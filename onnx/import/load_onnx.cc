@@ -12,6 +12,7 @@
 #include "sluice/framework/files/file.h"
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/values/scope_lock.h"
+#include "sluice/onnx/import/element_source.h"
 #include "sluice/onnx/import/functions.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/handlers.h"
@@ -382,15 +383,15 @@ OnnxMetadata MetadataOf(const ::onnx::ModelProto& model) {
   return metadata;
 }
 
-OnnxModel Import(std::string_view bytes,
+OnnxModel Import(ElementSource source,
                  const std::string& name,
-                 const std::string& folder,
                  const OnnxOptions& options) {
   ::onnx::ModelProto model;
-  ParseModel(bytes, name, &model);
+  CheckFileSize(source.size(), name);  // before reading the file
+  ParseModel(source.ReadModel(), name, &model);
   MakeSparseInitialisersNodes(&model);
   if (OpsetOf(model) == 8) NestOldScans(model.mutable_graph());
-  ImportCost cost(options.limits, bytes.size());
+  ImportCost cost(options.limits, source.size());
   LeaveOut(options.absent_inputs, model.mutable_graph());
   TakeSequencesApart(options.sequence_lengths, &cost, model.mutable_graph());
   SortNodes(&model);
@@ -401,7 +402,7 @@ OnnxModel Import(std::string_view bytes,
   ValueMap values(model.graph(), &cost);
   OnnxModel result;
   result.metadata = MetadataOf(model);
-  result.replaced = AddInitialisers(folder, options.initialisers,
+  result.replaced = AddInitialisers(source, options.initialisers,
                                     model.mutable_graph(), &values);
   Names refused_inputs;
   result.inputs = AddInputs(model.graph(), name, &values, &refused_inputs);
@@ -414,11 +415,10 @@ OnnxModel Import(std::string_view bytes,
   return result;
 }
 
-OnnxModel ImportNamed(std::string_view bytes,
+OnnxModel ImportNamed(ElementSource source,
                       const std::string& name,
-                      const std::string& folder,
                       const OnnxOptions& options) try {
-  return Import(bytes, name, folder, options);
+  return Import(std::move(source), name, options);
 } catch (Error& error) {
   if (std::string_view(error.what()).find(name) == std::string_view::npos) {
     error.AddContext(Format("in {}", name));
@@ -446,21 +446,19 @@ void OnnxModel::PutParameters(Scope& scope) const try {
 
 OnnxModel LoadOnnx(const std::string& path, const OnnxOptions& options) {
   const std::filesystem::path file = path;
-  const std::string folder =
+  const std::string own =
       file.has_parent_path() ? file.parent_path().string() : ".";
+  const std::string& folder = options.folder.empty() ? own : options.folder;
   InputFile input(path);
-  const std::string name =
-      options.name.empty() ? file.filename().string() : options.name;
-  CheckFileSize(input.size(), name);  // before reading the file
-  const std::string bytes = input.ReadAll();
-  return ImportNamed(bytes, name,
-                     options.folder.empty() ? folder : options.folder, options);
+  return ImportNamed(
+      ElementSource(&input, folder),
+      options.name.empty() ? file.filename().string() : options.name, options);
 }
 
 OnnxModel ParseOnnx(std::string_view bytes, const OnnxOptions& options) {
-  return ImportNamed(bytes,
+  return ImportNamed(ElementSource(bytes, options.folder),
                      options.name.empty() ? "the ONNX model" : options.name,
-                     options.folder, options);
+                     options);
 }
 
 }  // namespace sluice::onnx

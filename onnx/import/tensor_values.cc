@@ -118,41 +118,51 @@ DType ToDType(int data_type, const std::string& what) {
 
 namespace {
 
-// Reads the elements that are stored in the message itself.
+// Reads the elements that the model's file has in the message.
 void ReadFields(const TensorProto& tensor,
+                const ElementSource* source,
                 DType dtype,
                 const std::string& what,
                 Tensor* result) {
   const DDim& dims = result->dims();
-  const int fields = FieldsInUse(tensor);
+  const auto* apart = source == nullptr ? nullptr : source->Find(tensor.name());
+  const int fields = FieldsInUse(tensor) + (apart == nullptr ? 0 : 1);
   SLUICE_ENFORCE(fields <= 1, ErrorCode::kInvalidArgument, "onnx.tensor_fields",
                  "{} has its elements in {} fields; expected one", what,
                  fields);
-  if (!tensor.has_raw_data()) return CopyTyped(tensor, dtype, result, what);
+  if (apart == nullptr && !tensor.has_raw_data()) {
+    return CopyTyped(tensor, dtype, result, what);
+  }
+  const size_t given =
+      apart == nullptr ? tensor.raw_data().size() : apart->second;
   const uint64_t bytes = BytesInFile(dtype, dims.numel());
   // Checked before allocating memory, because the shape may be wrong.
-  SLUICE_ENFORCE(tensor.raw_data().size() == bytes, ErrorCode::kDataLoss,
-                 "onnx.tensor_bytes",
-                 "{} has {} bytes, its shape {} of {} takes {}", what,
-                 tensor.raw_data().size(), dims, dtype, bytes);
+  SLUICE_ENFORCE(given == bytes, ErrorCode::kDataLoss, "onnx.tensor_bytes",
+                 "{} has {} bytes, its shape {} of {} takes {}", what, given,
+                 dims, dtype, bytes);
   void* to = result->mutable_data(dtype, CPUPlace());
-  if (bytes > 0) std::memcpy(to, tensor.raw_data().data(), bytes);
+  if (apart != nullptr) {
+    source->Read(*apart, to);
+  } else if (bytes > 0) {
+    std::memcpy(to, tensor.raw_data().data(), bytes);
+  }
   UnpackInPlace(dtype, dims.numel(), to);
 }
 
 }  // namespace
 
 Tensor ToTensor(const TensorProto& tensor,
-                const std::string& folder,
+                const ElementSource* source,
                 const std::string& what,
                 ImportCost* cost) {
   const DType dtype = ToDType(tensor.data_type(), what);
   Tensor result;
   result.Resize(DimsOf(tensor, what));
   if (tensor.data_location() == TensorProto::EXTERNAL) {
-    ReadExternalData(tensor, folder, what, dtype, cost, &result);
+    ReadExternalData(tensor, source == nullptr ? "" : source->folder(), what,
+                     dtype, cost, &result);
   } else {
-    ReadFields(tensor, dtype, what, &result);
+    ReadFields(tensor, source, dtype, what, &result);
   }
   if (dtype == DType::kBool) {
     auto* values = static_cast<uint8_t*>(result.raw_data());
@@ -190,9 +200,9 @@ Tensor ToDense(const ::onnx::SparseTensorProto& sparse,
                const std::string& what,
                ImportCost* cost) {
   const Tensor values =
-      ToTensor(sparse.values(), "", "the values of " + what, cost);
+      ToTensor(sparse.values(), nullptr, "the values of " + what, cost);
   const Tensor indices =
-      ToTensor(sparse.indices(), "", "the indices of " + what, cost);
+      ToTensor(sparse.indices(), nullptr, "the indices of " + what, cost);
   Tensor dense;
   dense.Resize(CheckedDims(sparse, what));
   const DDim& dims = dense.dims();

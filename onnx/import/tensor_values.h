@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sluice/onnx/import/element_source.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 #include "sluice/platform/export.h"
@@ -21,10 +22,11 @@ SLUICE_API DType ToDType(int data_type, const std::string& what);
 // The TensorProto::DataType of a dtype.
 SLUICE_API int OnnxDataType(DType dtype);
 
-// The values of `tensor`, on the host. External data is read from `folder` (""
-// for none). `what` names the tensor in errors. Raises what LoadOnnx raises.
+// The values of `tensor`, on the host. `source`, if not null, has elements that
+// are not in the message. `what` names the tensor in errors. Raises what
+// LoadOnnx raises.
 Tensor ToTensor(const TensorProto& tensor,
-                const std::string& folder,
+                const ElementSource* source,
                 const std::string& what,
                 ImportCost* cost);
 

@@ -24,10 +24,10 @@ Ints Texts::NumbersOf(const Names& texts) {
 }
 
 Tensor Texts::ToTensor(const TensorProto& tensor,
-                       const std::string& folder,
+                       const ElementSource* source,
                        const std::string& what,
                        ImportCost* cost) {
-  if (!IsOfTexts(tensor)) return onnx::ToTensor(tensor, folder, what, cost);
+  if (!IsOfTexts(tensor)) return onnx::ToTensor(tensor, source, what, cost);
   const DDim dims = DimsOf(tensor, what);
   const auto& texts = tensor.string_data();
   SLUICE_ENFORCE(texts.size() == dims.numel(), ErrorCode::kDataLoss,

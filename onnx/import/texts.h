@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sluice/onnx/import/element_source.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 
@@ -22,7 +23,7 @@ class Texts {
   // The values of a tensor, which may be one of strings. Raises what ToTensor
   // does, and DataLoss for strings that are not as many as its shape says.
   Tensor ToTensor(const TensorProto& tensor,
-                  const std::string& folder,
+                  const ElementSource* source,
                   const std::string& what,
                   ImportCost* cost);
   // Moves the texts out, in the order of their numbers.

@@ -279,7 +279,7 @@ Names AddGiven(const std::vector<std::pair<std::string, Tensor>>& given,
 
 // Adds all initialisers except those with these names.
 void AddInitialisersBut(const std::set<std::string>& left_out,
-                        const std::string& folder,
+                        const ElementSource& source,
                         GraphProto* graph,
                         ValueMap* values) {
   for (auto& tensor : *graph->mutable_initializer()) {
@@ -288,7 +288,7 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
     if (IsOfTexts(tensor)) values->MarkTexts(tensor.name());
     values->AddConstant(
         tensor.name(),
-        values->texts().ToTensor(tensor, folder, what, &values->cost()));
+        values->texts().ToTensor(tensor, &source, what, &values->cost()));
     // Frees the tensor's bytes, so that the weights are in memory only once.
     if (tensor.has_raw_data()) {
       std::unique_ptr<std::string>(tensor.release_raw_data()).reset();
@@ -302,7 +302,8 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
       for (const auto& input : inner->input()) {
         given.insert(input.name());
       }
-      AddInitialisersBut(given, folder, inner, values);
+      AddInitialisersBut(given, {std::string_view(), source.folder()}, inner,
+                         values);
     }
   }
   graph->clear_initializer();
@@ -310,12 +311,12 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
 
 }  // namespace
 
-Names AddInitialisers(const std::string& folder,
+Names AddInitialisers(const ElementSource& source,
                       const std::vector<std::pair<std::string, Tensor>>& given,
                       GraphProto* graph,
                       ValueMap* values) {
   Names replaced = AddGiven(given, graph, values);
-  AddInitialisersBut({}, folder, graph, values);
+  AddInitialisersBut({}, source, graph, values);
   return replaced;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/onnx/import/element_source.h"
 #include "sluice/onnx/import/graph_check.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
@@ -150,7 +151,7 @@ const ::onnx::TypeProto& TypeOfValue(const ::onnx::ValueInfoProto& value);
 // removes them from the graph. `given` are OnnxOptions::initialisers; returns
 // the names of those that replaced one, or an input.
 // Raises what LoadOnnx raises.
-Names AddInitialisers(const std::string& folder,
+Names AddInitialisers(const ElementSource& source,
                       const std::vector<std::pair<std::string, Tensor>>& given,
                       GraphProto* graph,
                       ValueMap* values);

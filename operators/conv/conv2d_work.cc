@@ -305,7 +305,12 @@ KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
   work.vectors = points * vectors;
   // Transformed filters exceed the caches and evict the data of the next ops.
   work.extra_bytes = 2 * sizeof(float) * Real(plan.packed_size());
-  if (!constant_filter) work.packed = Real(plan.packed_size());
+  if (constant_filter) {
+    work.kept_bytes =
+        sizeof(float) * Real(plan.packed_size() - g.filter_size());
+  } else {
+    work.packed = Real(plan.packed_size());
+  }
   work.max_threads = tiles;
   return work;
 }

@@ -125,7 +125,7 @@ class Executor(_core.Executor):
         plan_memory: the most bytes that its plans keep between runs, with the
             memory that they share; those used last are kept. A plan whose
             values need more is refused. By default none is, and plans beyond
-            the last 16 are kept up to 512 MiB.
+            the last 16 are kept up to 64 MiB, without that memory.
         check_nan_every: if not 0, the first :meth:`run` of a program and every
             so many after it are done as :meth:`run_checked` does, so that
             training that has become NaN stops and names the op.

@@ -115,6 +115,18 @@ TEST_F(CachingAllocatorTest, ReleasingTheCacheGivesItBackToTheSystem) {
   allocator_.Free(c);
 }
 
+TEST_F(CachingAllocatorTest, ReleasesBlocksOfASizeAndMore) {
+  void* small = allocator_.Alloc(2 * kMiB);
+  void* a = allocator_.Alloc(3 * kMiB);
+  void* b = allocator_.Alloc(5 * kMiB);
+  allocator_.Free(a);
+  allocator_.Free(small);
+  allocator_.Free(b);
+  EXPECT_EQ(allocator_.ReleaseCache(3 * kMiB), 8 * kMiB);
+  EXPECT_EQ(allocator_.stats().reserved, 2 * kMiB);
+  EXPECT_EQ(allocator_.Alloc(2 * kMiB), small);
+}
+
 TEST_F(CachingAllocatorTest, TheCacheKeepsAtMostAQuarterOfTheLimit) {
   allocator_.SetLimit(64 * kMiB);
   std::vector<void*> live;

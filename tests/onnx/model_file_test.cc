@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <fstream>
+
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temp_folder.h"
@@ -106,6 +109,96 @@ TEST(OnnxFile, WithGraphsInOneAnotherHasALimit) {
   }
   ExpectError(ErrorCode::kInvalidArgument, "onnx.nesting", {"17 graphs"},
               [&] { builder.Load(); });
+}
+
+// y = x + w with large parameters, one of them in the bytes of the message.
+class LargeParameters : public ::testing::Test {
+ protected:
+  LargeParameters() {
+    for (int64_t i = 0; i < kCount; ++i)
+      values_.push_back(static_cast<float>(i));
+    w_ = &builder_.Floats("w", {kCount}, {});
+    w_->set_raw_data(values_.data(), kCount * sizeof(float));
+    builder_.Floats("v", {kCount}, values_);
+    builder_.Floats("u", {2}, {5, 7});
+    for (const char* name : {"w", "v", "u"}) {
+      builder_.Node("Identity", {name}, {std::string(name) + "_out"});
+      builder_.Output(std::string(name) + "_out");
+    }
+  }
+  std::string Path() { return folder_.File("net.onnx"); }
+  // Writes the first bytes, all of them if there are not more, and returns how
+  // many the model has.
+  size_t Write(size_t most = SIZE_MAX) {
+    const std::string bytes = builder_.Bytes();
+    std::ofstream(Path(), std::ios::binary)
+        << bytes.substr(0, std::min(most, bytes.size()));
+    return bytes.size();
+  }
+  void ExpectValues(const onnx::OnnxModel& model) {
+    ASSERT_EQ(model.parameters.size(), 3u);
+    for (const auto& [name, value] : model.parameters) {
+      EXPECT_EQ(value.ToVector<float>(),
+                value.numel() == 2 ? (std::vector<float>{5, 7}) : values_)
+          << name;
+    }
+  }
+
+  static constexpr int64_t kCount = 20000;
+  ModelBuilder builder_ = Small();
+  std::vector<float> values_;
+  ::onnx::TensorProto* w_;
+  const TempFolder folder_;
+};
+
+TEST_F(LargeParameters, AreReadFromAFileAndFromBytes) {
+  Write();
+  ExpectValues(LoadOnnx(Path()));
+  ExpectValues(builder_.Load());
+}
+
+TEST_F(LargeParameters, AreCheckedLikeSmallOnes) {
+  const auto refused = [&](ErrorCode code, const char* id) {
+    Write();
+    ExpectError(code, id, {"initialiser w"}, [&] { LoadOnnx(Path()); });
+    ExpectError(code, id, {"initialiser w"}, [&] { builder_.Load(); });
+  };
+  w_->add_float_data(1);
+  refused(ErrorCode::kInvalidArgument, "onnx.tensor_fields");
+  w_->clear_float_data();
+  w_->set_dims(0, kCount + 1);
+  refused(ErrorCode::kDataLoss, "onnx.tensor_bytes");
+}
+
+TEST_F(LargeParameters, ThatAreCutOffAreRefused) {
+  const size_t size = Write();
+  for (const size_t part : {2, 3, 9}) {
+    Write(size - size / part);
+    ExpectError(ErrorCode::kDataLoss, "onnx.truncated", {"net.onnx"},
+                [&] { LoadOnnx(Path()); });
+  }
+}
+
+TEST_F(LargeParameters, OfANameThatAnInnerGraphHasStayApart) {
+  ::onnx::NodeProto& node = builder_.Node("If", {"yes"}, {"chosen"});
+  ::onnx::TensorProto& yes = builder_.Floats("yes", {}, {});
+  yes.clear_float_data();
+  yes.set_data_type(::onnx::TensorProto::BOOL);
+  yes.add_int32_data(1);
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = node.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(::onnx::AttributeProto::GRAPH);
+    auto* inner = attribute->mutable_g();
+    ::onnx::TensorProto* own = inner->add_initializer();
+    own->set_name("w");
+    own->set_data_type(::onnx::TensorProto::FLOAT);
+    own->add_dims(1);
+    own->add_float_data(3);
+    inner->add_output()->set_name("w");
+  }
+  builder_.Output("chosen");
+  EXPECT_EQ(builder_.Run({{1, 2}}).back(), std::vector<float>{3});
 }
 
 TEST(OnnxFile, ThatIsNotThereIsNamed) {

@@ -301,6 +301,25 @@ TEST_F(ResolverTest, CountsWhatPreparingTakesWhereSizesChange) {
   EXPECT_EQ(variant_, "fast");
 }
 
+TEST_F(ResolverTest, CountsWhatIsKeptOfParameters) {
+  Kernel("slow");
+  Kernel("fast", kFast);
+  const auto keep = [&](double bytes) {
+    kernels_[1].estimate = [bytes](const KernelQuery&) {
+      return KernelWork{.bytes = kFast, .kept_bytes = bytes};
+    };
+  };
+  keep(1e3);
+  Run();
+  EXPECT_EQ(variant_, "fast");
+  keep(28e9);
+  const PreparedOp op = Run();
+  EXPECT_EQ(variant_, "slow");
+  EXPECT_EQ(ToString(op.why), "keeps less memory");
+  EXPECT_TRUE(op.reason.ends_with("which keeps 28 GB more of parameters"))
+      << op.reason;
+}
+
 TEST_F(ResolverTest, SaysWhichLibraryIsOffOrMissing) {
   Kernel("plain");
   module_ = {"OTHER", "of_this_test", {"op"}};

@@ -9,6 +9,7 @@
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/program/prune.h"
+#include "sluice/memory/allocator.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -113,6 +114,16 @@ class PlanMemoryTest : public ExecutorTest {
 
   std::string end_;
 };
+
+TEST_F(PlanMemoryTest, ThatPlansOutgrewGoesBackToTheSystem) {
+  constexpr int64_t kMillion = 1'000'000;  // 4 MB a value
+  Run(&executor_, kMillion);
+  const size_t before = Stats(CPUPlace()).reserved;
+  Run(&executor_, 2 * kMillion);
+  // 9 MB of plans in place of 4, and a result of 8 MB; the former one of 4 MB
+  // is kept.
+  EXPECT_LT(Stats(CPUPlace()).reserved, before + 15 * kMillion);
+}
 
 TEST_F(PlanMemoryTest, IsSharedByThePlansOfAnExecutor) {
   Run(&executor_, 1000);
