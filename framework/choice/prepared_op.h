@@ -45,13 +45,15 @@ struct PreparedOp : OpFacts {
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;
 
-  // Predicted seconds of a run with this kernel, with a price of
-  // KernelWork::kept_bytes, 20 us a MB, and, where sizes change, a share of
+  // Predicted seconds of a run with this kernel, with a share of making what it
+  // keeps of parameters (KernelWork::kept_bytes) and, where sizes change, of
   // KernelWork::prepare_seconds.
   double SecondsOfRun(const Candidate& candidate) const {
-    constexpr double kSecondsOfByte = 2e-11, kRunsOfSize = 32;
-    return candidate.seconds + candidate.work.kept_bytes * kSecondsOfByte +
-           (sizes_change ? candidate.work.prepare_seconds / kRunsOfSize : 0);
+    constexpr double kRuns = 32, kSecondsOfByte = 1e-9;
+    const KernelWork& work = candidate.work;
+    const double preparing = work.kept_bytes * kSecondsOfByte +
+                             (sizes_change ? work.prepare_seconds : 0);
+    return candidate.seconds + preparing / kRuns;
   }
   const Candidate& choice() const { return list->candidates[chosen]; }
   bool Fits(const KernelHint& hint, const Candidate& candidate) const {

@@ -72,7 +72,7 @@ class ElementSource::Reader {
       out.WriteString(inner);
     }
     if (place.second > 0) source_.places_.insert_or_assign(name, place);
-    return in_.BytesUntilLimit() == 0;
+    return in_.ConsumedEntireMessage();
   }
 
  private:

@@ -182,7 +182,7 @@ TEST_F(LargeParameters, ThatAreCutOffAreRefused) {
 TEST_F(LargeParameters, OfANameThatAnInnerGraphHasStayApart) {
   ::onnx::NodeProto& node = builder_.Node("If", {"yes"}, {"chosen"});
   ::onnx::TensorProto& yes = builder_.Floats("yes", {}, {});
-  yes.clear_float_data();
+  yes.clear_raw_data();
   yes.set_data_type(::onnx::TensorProto::BOOL);
   yes.add_int32_data(1);
   for (const char* name : {"then_branch", "else_branch"}) {
