@@ -114,7 +114,13 @@ void TreeEnsembleClassifier(Node& node) {
 
 void TreeEnsembleRegressor(Node& node) {
   const int64_t targets = node.attributes().Int("n_targets", 1);
-  const Forest forest = ReadForest(node, "target");
+  Forest forest = ReadForest(node, "target");
+  // Of one target, onnxruntime reads only the first weight of each leaf, and
+  // skl2onnx's paths of decisions repeat it for each class.
+  for (ForestNode& leaf : forest.nodes) {
+    if (targets != 1 || leaf.mode != 0) continue;
+    leaf.no = std::min(leaf.no, leaf.yes + 1);
+  }
   constexpr std::pair<const char*, const char*> kAggregates[] = {
       {"SUM", "sum"}, {"AVERAGE", "average"}, {"MIN", "min"}, {"MAX", "max"}};
   const std::string name =

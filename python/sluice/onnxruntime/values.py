@@ -87,6 +87,8 @@ def _type_of(given: Any) -> str:
     """The type of an array or tensor of any library; "" for a list."""
     if not hasattr(given, "dtype"):
         return ""
+    if getattr(given.dtype, "kind", "") in ("O", "S", "U"):
+        return "tensor(string)"
     # PyTorch's dtypes have no name: torch.float32.
     name = getattr(given.dtype, "name", str(given.dtype).rpartition(".")[2])
     with contextlib.suppress(SluiceError):

@@ -106,6 +106,9 @@ def test_categories_of_strings():
         np.testing.assert_array_equal(y, ReferenceEvaluator(one_hot).run(None, {"x": x})[0])
     with pytest.raises(sl.SluiceError):
         sl.onnx.load(one_hot).run({"x": texts("cow")})
+    with pytest.raises(ort.capi.onnxruntime_pybind11_state.InvalidArgument, match="outside") as error:
+        ort.InferenceSession(one_hot.SerializeToString()).run(None, {"x": texts("cow")})
+    assert "input data type" not in str(error.value)
     mapper = {"cats_strings": ["cat", "dog"], "cats_int64s": [5, 6], "default_int64": 0}
     there = model(
         [node("CategoryMapper", ["x"], ["y"], **mapper)],

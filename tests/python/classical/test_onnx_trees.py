@@ -149,8 +149,9 @@ def test_trees_of_double_tensors(rng):
         nodes_featureids=[0] * 3, nodes_truenodeids=[1, 0, 0],
         nodes_falsenodeids=[2, 0, 0],
         nodes_values_as_tensor=numpy_helper.from_array(np.array([0.1, 0, 0])),
-        target_treeids=[0, 0], target_nodeids=[1, 2], target_ids=[0, 0],
-        target_weights_as_tensor=numpy_helper.from_array(np.array([1.0, 2])),
+        # One target: the second weight of node 2 is without an effect.
+        target_treeids=[0] * 3, target_nodeids=[1, 2, 2], target_ids=[0] * 3,
+        target_weights_as_tensor=numpy_helper.from_array(np.array([1.0, 2, 5])),
     )  # fmt: skip
     np.testing.assert_array_equal(y, [[1], [2], [2]])
 
