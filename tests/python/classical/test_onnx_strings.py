@@ -1,7 +1,5 @@
 """Operators that make strings or read what is in them."""
 
-import json
-import pathlib
 import threading
 
 import numpy as np
@@ -15,8 +13,6 @@ import sluice as sl  # noqa: E402
 import sluice.onnxruntime as ort  # noqa: E402
 
 STRING, INT64, INT32, BOOL = TensorProto.STRING, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL
-PIPELINES = pathlib.Path(__file__).parent / "pipelines"
-KNOWN = json.loads((PIPELINES / "predicted.json").read_text())
 
 
 def texts(*values):
@@ -229,15 +225,3 @@ def test_a_table_ends_with_its_run():
         loaded.executor.run(loaded.program, stale, ["z"], loaded.scope)
     with pytest.raises(sl.errors.UnimplementedError, match="cannot be written"):
         loaded.save("no.onnx")
-
-
-@pytest.mark.parametrize("name", [name for name in KNOWN if name != "texts"])
-def test_pipelines_of_scikit_learn(name):
-    loaded = sl.onnx.load(PIPELINES / f"{name}.onnx")
-    x = texts(*KNOWN["texts"])[:, None]
-    labels, probabilities = loaded.run({"x": x})
-    assert labels.tolist() == KNOWN[name]["labels"]
-    np.testing.assert_allclose(probabilities, KNOWN[name]["probabilities"], atol=2e-6)
-    for row in x, x[:1]:
-        session = ort.InferenceSession(str(PIPELINES / f"{name}.onnx"))
-        assert session.run(["label"], {"x": row})[0].tolist() == labels[: len(row)].tolist()

@@ -1,8 +1,9 @@
-"""Writes the models beside it: text pipelines of scikit-learn, as skl2onnx
+"""Writes the models beside it: pipelines of scikit-learn for texts, as skl2onnx
 converts them, with what scikit-learn predicts. Checks that onnxruntime agrees.
 
-    pip install skl2onnx scikit-learn onnxruntime
+    pip install skl2onnx scikit-learn onnxruntime pandas 'protobuf<6'
     python tests/python/classical/pipelines/record.py
+    python tests/python/classical/pipelines/record_tables.py
 """
 
 import json
