@@ -20,19 +20,22 @@ echo "$package: $(stat -c %s "$package") bytes; $depends"
 for name in libc6 libgomp1 libprotobuf-lite32 libstdc++6; do
   [[ $depends == *$name* ]] || fail "does not depend on $name"
 done
-[[ ! $depends =~ boost|fmt|dnnl|mpi|blas|python ]] || fail "depends on too much"
+[[ ! $depends =~ boost|fmt|dnnl|re2|mpi|blas|python ]] || fail "depends on too much"
 
 for file in libsluice.so.0 libsluice_lab.so libsluice_cuda.so libsluice_onnxruntime.so \
-  sluice/libdnnl.so.3 sluice_plugins/libsluice_fpga.so pkgconfig/sluice_lab.pc; do
+  sluice/libdnnl.so.3 sluice/libre2.so.9 sluice_plugins/libsluice_fpga.so pkgconfig/sluice_lab.pc; do
   [ -e "$libraries/$file" ] || fail "has no $file"
 done
 for file in copyright LICENSE THIRD_PARTY_NOTICES.md licenses/Boost licenses/fmt; do
   [ -e "root/usr/share/doc/sluice/$file" ] || fail "has no $file"
 done
-[ -z "$(find root -name '*.py' -o -name 'libdnnl*' ! -path '*/sluice/*')" ] ||
-  fail "has files of the Python package, or oneDNN where others find it"
-ldd "$libraries/libsluice_onednn.so" | grep -q "$libraries/sluice/libdnnl.so" ||
-  fail "libsluice_onednn.so does not find its libdnnl.so"
+[ -z "$(find root -name '*.py' -o \( -name 'libdnnl*' -o -name 'libre2*' \) \
+  ! -path '*/sluice/*')" ] ||
+  fail "has files of the Python package, or libraries where others find them"
+LD_LIBRARY_PATH=$libraries root/usr/bin/sluice-kernels >kernels
+for library in ONEDNN RE2; do
+  grep -q " $library " kernels || fail "cannot load $library"
+done
 ! readelf -d "$libraries"/lib*.so root/usr/bin/* | grep "PATH.*$source" ||
   fail "looks for libraries in the build folder"
 
