@@ -37,6 +37,8 @@ struct OnnxValue {
   // Whether its elements, or the keys of its maps, are strings in ONNX: here
   // they are numbers of OnnxModel::texts.
   bool of_texts = false;
+  // The name of the output, if that is a sequence and this one of its tensors.
+  std::string sequence = {};
 };
 
 // The metadata in a model; missing text is empty.

@@ -401,6 +401,7 @@ std::vector<OnnxValue> FindOutputs(const GraphProto& graph, ValueMap* values) {
       values->program().AppendOp("assign", {{"X", {(*parts)[i]}}}, {},
                                  SourceLocation{}, {{"Out", {name}}});
       outputs.push_back(OutputOf(name, {}, values));
+      outputs.back().sequence = output.name();
     }
   }
   return outputs;

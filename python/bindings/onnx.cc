@@ -193,6 +193,16 @@ void BindTexts(nb::module_& m) {
       });
 }
 
+// The names of sequences by those of their tensors.
+nb::dict SequencesOf(const std::vector<onnx::OnnxValue>& outputs) {
+  nb::dict names;
+  for (const onnx::OnnxValue& value : outputs) {
+    if (value.sequence.empty()) continue;
+    names[ToPythonText(value.name)] = ToPythonText(value.sequence);
+  }
+  return names;
+}
+
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
@@ -200,8 +210,9 @@ void BindOnnx(nb::module_& m) {
   m.def("_save_onnx", &Save);
   // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
   // by output, texts, names of inputs and outputs of texts, names of
-  // initialisers that were given, the input of the table of texts). `source` is
-  // a path, or with `is_bytes` the model. Reads all before changes.
+  // initialisers that were given, the input of the table of texts, sequences by
+  // output). `source` is a path, or with `is_bytes` the model. Reads all before
+  // changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
@@ -250,7 +261,8 @@ void BindOnnx(nb::module_& m) {
               ToList(model.parameters,
                      [](const auto& pair) { return ToPythonText(pair.first); }),
               map_keys, ToList(model.texts, ToPythonText), of_texts,
-              ToList(model.replaced, ToPythonText), texts_input);
+              ToList(model.replaced, ToPythonText), texts_input,
+              SequencesOf(model.outputs));
         });
 }
 

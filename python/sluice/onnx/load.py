@@ -73,6 +73,9 @@ class Model:
     texts_input: str = field(default="", repr=False)
     """The input that gives ops the strings of a run, which :meth:`run` feeds;
     "" if none needs them."""
+    sequence_of: dict[str, str] = field(default_factory=dict, repr=False)
+    """By name of an output that is a tensor of a sequence, as "y[0]": the name
+    of the sequence."""
     denotations: Mapping[str, Mapping[int, str]] = field(
         default_factory=dict, repr=False
     )

@@ -95,7 +95,16 @@ class InferenceSession:
             for values in (self._model.inputs, self._model.outputs)
         )
         self._input_names = {value.name for value in self._inputs}
-        self._output_names = [value.name for value in self._outputs]
+        self._parts: dict[str, list[str]] = {}  # the tensors of sequences
+        outputs = {}
+        for value in self._outputs:
+            name = self._model.sequence_of.get(value.name, value.name)
+            outputs[name] = value
+            if name != value.name:
+                self._parts.setdefault(name, []).append(value.name)
+                outputs[name] = NodeArg(name, f"seq({value.type})", [])
+        self._outputs = list(outputs.values())
+        self._output_names = list(outputs)
         self._has_fixed_sizes = bool(
             self._options._sizes or self._options._denotations
         )
@@ -136,7 +145,8 @@ class InferenceSession:
             run_options: see :class:`RunOptions`.
 
         Returns:
-            An array for each output, or a list of dicts (ZipMap).
+            An array for each output, or a list of dicts (ZipMap) or of arrays
+            (a sequence).
 
         Raises:
             TypeError: ``input_feed`` is not a dict, or ``output_names`` not a
@@ -179,15 +189,22 @@ class InferenceSession:
     def _compute(
         self, names: list[str], feed: dict[str, Any], logid: str = ""
     ) -> list[Any]:
-        model, profile = self._model, self._profile
+        model, profile, parts = self._model, self._profile, self._parts
+        flat = [part for name in names for part in parts.get(name, [name])]
 
         def run(fed: Mapping[str, Any]) -> list[Any]:
-            args = model.program, fed, names, model.scope
+            args = model.program, fed, flat, model.scope
             if profile is None or not profile.running:
                 return self._executor.run(*args)
             return profile.run(self._executor, *args, logid)
 
-        return model._run(run, feed, names)
+        results = iter(model._run(run, feed, flat))
+        return [
+            [next(results) for _ in parts[name]]
+            if name in parts
+            else next(results)
+            for name in names
+        ]
 
     def _require_inputs(self, given: Mapping[str, Any]) -> None:
         """Raise ValueError if inputs are missing."""
@@ -478,7 +495,7 @@ class InferenceSession:
             return measuring.tune(
                 self._model.program,
                 self._feed("tune", input_feed),
-                self._output_names,
+                [value.name for value in self._model.outputs],
                 seconds,
                 place=place_of(self._chosen[0]),
                 scope=self._model.scope,
@@ -506,7 +523,7 @@ class InferenceSession:
             page = report(
                 self._model.program,
                 self._feed("report", input_feed),
-                self._output_names,
+                [value.name for value in self._model.outputs],
                 seconds=seconds,
                 place=place_of(self._chosen[0]),
                 scope=self._model.scope,

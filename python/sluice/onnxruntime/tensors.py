@@ -227,8 +227,7 @@ class OrtValue:
         if isinstance(self._held, list):
             raise RuntimeError(
                 "Only OrtValues that are Tensors are convertible to Numpy "
-                "objects; this one is a list of dicts, which session.run "
-                "returns as it is"
+                "objects; this one is a list, which session.run returns"
             )
         return self._held
 
@@ -302,8 +301,10 @@ class OrtValue:
         return False
 
     def is_tensor_sequence(self) -> bool:
-        """False: Sluice returns no sequences."""
-        return False
+        """Whether it holds a list of tensors."""
+        held = self._held
+        is_list = isinstance(held, list) and bool(held)
+        return is_list and not isinstance(held[0], dict)
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
         """Copy as many elements of the same dtype into its memory.

@@ -9,6 +9,7 @@ import sluice as sl
 
 pytest.importorskip("onnx")
 import sluice.onnx.backend as backend  # noqa: E402
+import sluice.onnxruntime as ort  # noqa: E402
 from onnx_reference import floats, loaded, parsed  # noqa: E402
 
 TRUE, FALSE = np.array(True), np.array(False)
@@ -53,6 +54,25 @@ GROWING = """
     u = Mul (x, k)
     t = SequenceInsert (s, u)
 """
+
+
+def test_sessions_give_a_sequence_as_a_list(rng):
+    model = parsed(
+        """(float[n, 2] x) => (float[n, 2] a, seq(float[]) y, float[n, 2] z) {
+            a = Neg (x)
+            y = SequenceConstruct (x, a)
+            z = Abs (x)
+        }"""
+    )
+    session = ort.InferenceSession(model.SerializeToString())
+    outputs = [(value.name, value.type) for value in session.get_outputs()]
+    assert outputs[1] == ("y", "seq(tensor(float))") and len(outputs) == 3
+    x = floats(rng, 3, 2)
+    equal(session.run(None, {"x": x}), [-x, [x, -x], np.abs(x)])
+    equal(session.run(["z", "y"], {"x": x}), [np.abs(x), [x, -x]])
+    (value,) = session.run_with_ort_values(["y"], {"x": x})
+    assert value.is_tensor_sequence() and not value.is_tensor()
+    session.tune(0.01)
 
 
 def test_a_loop_makes_a_sequence(rng):
