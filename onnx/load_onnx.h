@@ -76,6 +76,8 @@ struct SLUICE_API OnnxModel {
   std::string texts_input;
   // The names in OnnxOptions::initialisers that the graph has.
   std::vector<std::string> replaced;
+  // The initialisers that OnnxOptions::fed_initialisers may name.
+  std::vector<std::string> initialised_inputs;
 
   // Sets the variables of `scope` to `parameters`, sharing their memory. Takes
   // the scope's lock. Raises ResourceExhausted.
@@ -101,6 +103,9 @@ struct OnnxOptions {
   // import shares their memory. Names that the graph lacks are ignored; another
   // dtype or shape than that of the model is InvalidArgument.
   std::vector<std::pair<std::string, Tensor>> initialisers = {};
+  // Initialisers that are fed in each run, where they are inputs of the graph,
+  // too. Other names are ignored.
+  std::set<std::string> fed_initialisers = {};
 };
 
 // Loads the model in the file at `path`: IR version 3 or newer, opset 1 to 28.

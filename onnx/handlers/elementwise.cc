@@ -446,10 +446,14 @@ void PRelu(Node& node) {
 
 void CastTo(Node& node, DType dtype) {
   Attributes& attributes = node.attributes();
-  node.FinishUnary("cast", node.In(0),
+  const bool saturate = attributes.Flag("saturate", true);
+  const std::string round_mode = attributes.String("round_mode", "up");
+  const std::string x = node.In(0);
+  if (node.DTypeOf(x) == dtype) return node.FinishUnary("assign", x);
+  node.FinishUnary("cast", x,
                    {{"dtype", dtype},
-                    {"saturate", attributes.Flag("saturate", true)},
-                    {"round_mode", attributes.String("round_mode", "up")}});
+                    {"saturate", saturate},
+                    {"round_mode", round_mode}});
 }
 
 void Cast(Node& node) {

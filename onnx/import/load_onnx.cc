@@ -402,8 +402,13 @@ OnnxModel Import(ElementSource source,
   ValueMap values(model.graph(), &cost);
   OnnxModel result;
   result.metadata = MetadataOf(model);
-  result.replaced = AddInitialisers(source, options.initialisers,
-                                    model.mutable_graph(), &values);
+  result.replaced =
+      AddInitialisers(source, options, model.mutable_graph(), &values);
+  for (const auto& input : model.graph().input()) {
+    if (values.FindConstant(input.name()) != nullptr) {
+      result.initialised_inputs.push_back(input.name());
+    }
+  }
   Names refused_inputs;
   result.inputs = AddInputs(model.graph(), name, &values, &refused_inputs);
   result.texts_input = values.AddTextsInput();

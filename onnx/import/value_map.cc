@@ -312,11 +312,17 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
 }  // namespace
 
 Names AddInitialisers(const ElementSource& source,
-                      const std::vector<std::pair<std::string, Tensor>>& given,
+                      const OnnxOptions& options,
                       GraphProto* graph,
                       ValueMap* values) {
-  Names replaced = AddGiven(given, graph, values);
-  AddInitialisersBut({}, source, graph, values);
+  std::set<std::string> fed;
+  for (const auto& input : graph->input()) {
+    if (options.fed_initialisers.contains(input.name())) {
+      fed.insert(input.name());
+    }
+  }
+  Names replaced = AddGiven(options.initialisers, graph, values);
+  AddInitialisersBut(fed, source, graph, values);
   return replaced;
 }
 

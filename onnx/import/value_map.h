@@ -148,11 +148,11 @@ ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
 const ::onnx::TypeProto& TypeOfValue(const ::onnx::ValueInfoProto& value);
 
 // Adds the initialisers, including those of subgraphs, as constants, and
-// removes them from the graph. `given` are OnnxOptions::initialisers; returns
-// the names of those that replaced one, or an input.
-// Raises what LoadOnnx raises.
+// removes them from the graph; those that the options say are fed are inputs.
+// Returns the names of OnnxOptions::initialisers that replaced one, or an
+// input. Raises what LoadOnnx raises.
 Names AddInitialisers(const ElementSource& source,
-                      const std::vector<std::pair<std::string, Tensor>>& given,
+                      const OnnxOptions& options,
                       GraphProto* graph,
                       ValueMap* values);
 

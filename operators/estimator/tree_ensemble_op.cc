@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -71,6 +72,8 @@ void TreeEnsembleSchema(OpSchema& op) {
   op.NoGradient("trees are steps");
 }
 
+constexpr int64_t kTreeRows = 8;  // walk a tree together
+
 // The trees of one call, which every access checks.
 template <typename T>
 class TreeWalk {
@@ -90,50 +93,61 @@ class TreeWalk {
 
   int64_t trees() const { return trees_; }
 
-  // Calls take(target, weight) for the weights that tree `tree` has for `row`.
+  // Calls take(i, target, weight) for the weights that a tree has for rows i,
+  // at most kTreeRows, of `features` numbers each. They step together: what
+  // comes next is chosen without a branch, and loads of one row wait for none
+  // of another.
   template <typename Take>
-  void VisitWeights(int64_t tree, const T* row, const Take& take) const {
-    int64_t at = roots_[tree];
-    if (at < 0 || at >= node_count_) FailRoot(tree);
-    const int32_t* node = nodes_ + at * kTreeColumns;
-    while (node[kTreeMode] != kTreeLeaf) {
-      const int64_t feature = node[kTreeFeature];
-      if (feature < 0 || feature >= features_) FailFeature(at);
-      const bool yes = Compare(at, row[feature]);
-      const int64_t next = node[yes ? kTreeYes : kTreeNo];
-      if (next <= at || next >= node_count_) FailNext(at, yes);
-      at = next;
-      node = nodes_ + at * kTreeColumns;
+  void VisitWeights(int64_t tree,
+                    const T* rows,
+                    int64_t count,
+                    const Take& take) const {
+    const int64_t root = roots_[tree];
+    if (root < 0 || root >= node_count_) FailRoot(tree);
+    std::array<int64_t, kTreeRows> at;
+    at.fill(root);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t next = Next(at[i], rows + i * features_);
+        moved |= next != at[i];
+        at[i] = next;
+      }
     }
-    const int64_t begin = node[kTreeYes], end = node[kTreeNo];
-    if (begin < 0 || end > weight_count_) FailLeaf(at);
-    for (int64_t i = begin; i < end; ++i) {
-      if (targets_[i] < 0 || targets_[i] >= columns_) FailTarget(i);
-      take(targets_[i], static_cast<double>(weights_[i]));
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t* node = nodes_ + at[i] * kTreeColumns;
+      const int64_t begin = node[kTreeYes], end = node[kTreeNo];
+      if (begin < 0 || end > weight_count_) FailLeaf(at[i]);
+      for (int64_t j = begin; j < end; ++j) {
+        if (targets_[j] < 0 || targets_[j] >= columns_) FailTarget(j);
+        take(i, targets_[j], static_cast<double>(weights_[j]));
+      }
     }
   }
 
  private:
+  // Where a row goes from node `at`; a leaf stays.
+  int64_t Next(int64_t at, const T* row) const {
+    const int32_t* node = nodes_ + at * kTreeColumns;
+    const int32_t mode = node[kTreeMode];
+    if (mode == kTreeLeaf) return at;
+    const int64_t feature = node[kTreeFeature];
+    if (feature < 0 || feature >= features_) FailFeature(at);
+    const bool yes = Compare(at, row[feature]);
+    const int64_t next = yes ? node[kTreeYes] : node[kTreeNo];
+    if (next <= at || next >= node_count_) FailNext(at, yes);
+    return next;
+  }
+
   bool Compare(int64_t at, T x) const {
-    const int32_t mode = nodes_[at * kTreeColumns + kTreeMode];
+    // By mode: whether less (1), equal (2), greater (4) and NaN (8) are true.
+    constexpr std::array<uint8_t, 16> kTrue = {0, 3, 1, 6,  4,  2,  13, 0,
+                                               0, 11, 9, 14, 12, 10, 13, 0};
+    const auto mode = static_cast<uint32_t>(nodes_[at * kTreeColumns]);
+    if (mode >= kTrue.size() || kTrue[mode] == 0) FailMode(at);
     const T split = splits_[at];
-    const bool nan_to_yes = (mode & kTreeNaNToYes) != 0 && std::isnan(x);
-    switch (mode & ~kTreeNaNToYes) {
-      case kTreeAtMost:
-        return x <= split || nan_to_yes;
-      case kTreeLess:
-        return x < split || nan_to_yes;
-      case kTreeAtLeast:
-        return x >= split || nan_to_yes;
-      case kTreeGreater:
-        return x > split || nan_to_yes;
-      case kTreeEqual:
-        return x == split || nan_to_yes;
-      case kTreeUnequal:
-        return x != split;
-      default:
-        FailMode(at);
-    }
+    const int is = (x < split) | (x == split) << 1 | (x > split) << 2;
+    return (kTrue[mode] & (is == 0 ? 8 : is)) != 0;
   }
 
   [[noreturn]] void FailRoot(int64_t tree) const {
@@ -248,8 +262,8 @@ class TreeEnsembleKernel final : public OpKernel {
     const int64_t grain = kTrees / std::max<int64_t>(walk.trees(), 1);
     ParallelFor(rows, std::max<int64_t>(grain, 1),
                 [&](int64_t begin, int64_t end) {
-                  for (; begin < end; begin += kTreeRows) {
-                    const int64_t count = std::min(kTreeRows, end - begin);
+                  for (; begin < end; begin += kRows) {
+                    const int64_t count = std::min(kRows, end - begin);
                     WriteRows(walk, from + begin * features, count, features,
                               to + begin * targets_);
                   }
@@ -258,7 +272,7 @@ class TreeEnsembleKernel final : public OpKernel {
 
  private:
   // Rows that take a tree one after the other, while it is in the cache.
-  static constexpr int64_t kTreeRows = 64;
+  static constexpr int64_t kRows = 64;
 
   void WriteRows(const TreeWalk<T>& walk,
                  const T* x,
@@ -267,11 +281,12 @@ class TreeEnsembleKernel final : public OpKernel {
                  T* out) const {
     TreeScores scores(aggregate_, count * targets_);
     for (int64_t tree = 0; tree < walk.trees(); ++tree) {
-      for (int64_t row = 0; row < count; ++row) {
-        walk.VisitWeights(tree, x + row * features,
-                          [&](int64_t target, double weight) {
-                            scores.Add(row * targets_ + target, weight);
-                          });
+      for (int64_t row = 0; row < count; row += kTreeRows) {
+        walk.VisitWeights(
+            tree, x + row * features, std::min(kTreeRows, count - row),
+            [&](int64_t i, int64_t target, double weight) {
+              scores.Add((row + i) * targets_ + target, weight);
+            });
       }
     }
     scores.Write(walk.trees(), out);

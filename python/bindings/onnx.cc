@@ -211,15 +211,16 @@ void BindOnnx(nb::module_& m) {
   // Returns (inputs, outputs, metadata, names of the parameters, keys of maps
   // by output, texts, names of inputs and outputs of texts, names of
   // initialisers that were given, the input of the table of texts, sequences by
-  // output). `source` is a path, or with `is_bytes` the model. Reads all before
-  // changes.
+  // output, names of initialisers that may be fed). `source` is a path, or with
+  // `is_bytes` the model. Reads all before changes.
   m.def("_load_onnx",
         [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
            nb::handle folder, nb::handle name, nb::handle limits,
            const std::map<std::string, int64_t>& sequence_lengths,
            const std::vector<std::string>& absent_inputs,
-           const nb::dict& initialisers) {
+           const nb::dict& initialisers, const std::vector<std::string>& fed) {
           onnx::OnnxOptions options;
+          options.fed_initialisers = {fed.begin(), fed.end()};
           options.sequence_lengths = sequence_lengths;
           options.absent_inputs = {absent_inputs.begin(), absent_inputs.end()};
           for (const auto& [key, value] : initialisers) {
@@ -262,7 +263,8 @@ void BindOnnx(nb::module_& m) {
                      [](const auto& pair) { return ToPythonText(pair.first); }),
               map_keys, ToList(model.texts, ToPythonText), of_texts,
               ToList(model.replaced, ToPythonText), texts_input,
-              SequencesOf(model.outputs));
+              SequencesOf(model.outputs),
+              ToList(model.initialised_inputs, ToPythonText));
         });
 }
 

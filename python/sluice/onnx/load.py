@@ -76,6 +76,8 @@ class Model:
     sequence_of: dict[str, str] = field(default_factory=dict, repr=False)
     """By name of an output that is a tensor of a sequence, as "y[0]": the name
     of the sequence."""
+    initialised_inputs: list[str] = field(default_factory=list, repr=False)
+    """The initialisers that ``fed_initialisers`` of :func:`load` may name."""
     denotations: Mapping[str, Mapping[int, str]] = field(
         default_factory=dict, repr=False
     )
@@ -200,6 +202,7 @@ def load(
     sequence_lengths: Mapping[str, int] | None = None,
     absent_inputs: Sequence[str] = (),
     initialisers: Mapping[str, Any] | None = None,
+    fed_initialisers: Sequence[str] = (),
 ) -> Model:
     """Read an ONNX model.
 
@@ -254,6 +257,7 @@ def load(
         dict(sequence_lengths or {}),
         list(absent_inputs),
         given,
+        list(fed_initialisers),
     )
     return Model(
         program,

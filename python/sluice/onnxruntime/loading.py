@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _core, onnx
@@ -14,10 +14,13 @@ from .options import RunOptions, SessionOptions
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
 
-def load_model(source: Any, file: str, options: SessionOptions) -> onnx.Model:
+def load_model(
+    source: Any, file: str, options: SessionOptions, fed: Sequence[str] = ()
+) -> onnx.Model:
     """Read a model, with the initialisers and the folder of options.
 
-    ``file`` is its name, or "". Raises what the constructor of a session does.
+    ``file`` is its name, or "", and ``fed`` are the initialisers that each run
+    is fed. Raises what the constructor of a session does.
     """
     entries = options._entries
     is_ort = entries.get("session.load_model_format", "").upper() == "ORT"
@@ -33,6 +36,7 @@ def load_model(source: Any, file: str, options: SessionOptions) -> onnx.Model:
             source,
             folder=entries.get(_FOLDER),
             initialisers={name: each for name, (each, _) in given.items()},
+            fed_initialisers=fed,
         )
     for name, (_, needed) in given.items():
         if name in model.replaced:

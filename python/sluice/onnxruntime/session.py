@@ -78,7 +78,11 @@ class InferenceSession:
         self._model_path = os.fspath(path_or_bytes) if is_path else None
         self._model_bytes = None if is_path else path_or_bytes
         self._file = os.path.basename(self._model_path or "")
-        self._model = load_model(path_or_bytes, self._file, self._options)
+        fed = kwargs.get("_fed", ())
+        self._model = load_model(
+            path_or_bytes, self._file, self._options, fed
+        )
+        self._initialised = set(self._model.initialised_inputs)
         loaded = time.monotonic_ns()
         if providers is None and self._options.has_providers():
             providers = self._options._providers
@@ -113,6 +117,8 @@ class InferenceSession:
         if self._options.enable_profiling:
             self._begin_profile(begin, loaded)
         self._last_feed: dict[str, Any] | None = None
+        # By the initialisers that a run was fed besides the inputs.
+        self._sessions: dict[tuple[str, ...], InferenceSession] = {}
 
     def _begin_profile(self, begin: int, loaded: int) -> None:
         profile = Profile(
@@ -158,6 +164,10 @@ class InferenceSession:
         self._check_types(output_names, input_feed)
         self._require_inputs(input_feed)
         names = list(output_names or self._output_names)
+        added = tuple(sorted(set(input_feed) - self._input_names))
+        if added and self._initialised.issuperset(added):
+            fed = self._with_fed(added)
+            return fed.run(names, input_feed, run_options)
         for kind, given, known in (
             ("input", input_feed, self._input_names),
             ("output", names, self._output_names),
@@ -185,6 +195,20 @@ class InferenceSession:
         # The feed of the last run. Reports and tuning use it.
         self._last_feed = feed
         return results
+
+    def _with_fed(self, names: tuple[str, ...]) -> InferenceSession:
+        """A session whose runs are fed these initialisers, too."""
+        if names not in self._sessions:
+            options = self._options._copy()
+            options.enable_profiling = False
+            options.optimized_model_filepath = ""
+            self._sessions[names] = InferenceSession(
+                self._model_path or self._model_bytes,
+                options,
+                self._chosen,
+                _fed=names,
+            )
+        return self._sessions[names]
 
     def _compute(
         self, names: list[str], feed: dict[str, Any], logid: str = ""
