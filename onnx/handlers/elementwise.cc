@@ -450,10 +450,9 @@ void CastTo(Node& node, DType dtype) {
   const std::string round_mode = attributes.String("round_mode", "up");
   const std::string x = node.In(0);
   if (node.DTypeOf(x) == dtype) return node.FinishUnary("assign", x);
-  node.FinishUnary("cast", x,
-                   {{"dtype", dtype},
-                    {"saturate", saturate},
-                    {"round_mode", round_mode}});
+  node.FinishUnary(
+      "cast", x,
+      {{"dtype", dtype}, {"saturate", saturate}, {"round_mode", round_mode}});
 }
 
 void Cast(Node& node) {

@@ -72,7 +72,7 @@ void TreeEnsembleSchema(OpSchema& op) {
   op.NoGradient("trees are steps");
 }
 
-constexpr int64_t kTreeRows = 8;  // walk a tree together
+constexpr int64_t kTreeRows = 16;  // walk a tree together
 
 // The trees of one call, which every access checks.
 template <typename T>
@@ -94,9 +94,9 @@ class TreeWalk {
   int64_t trees() const { return trees_; }
 
   // Calls take(i, target, weight) for the weights that a tree has for rows i,
-  // at most kTreeRows, of `features` numbers each. They step together: what
-  // comes next is chosen without a branch, and loads of one row wait for none
-  // of another.
+  // at most kTreeRows, of `features` numbers each. They step together,
+  // without branches that depend on them, so that loads of one row do not wait
+  // for those of another.
   template <typename Take>
   void VisitWeights(int64_t tree,
                     const T* rows,
@@ -104,15 +104,20 @@ class TreeWalk {
                     const Take& take) const {
     const int64_t root = roots_[tree];
     if (root < 0 || root >= node_count_) FailRoot(tree);
-    std::array<int64_t, kTreeRows> at;
+    std::array<int64_t, kTreeRows> at, walking;  // rows before a leaf
     at.fill(root);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t next = Next(at[i], rows + i * features_);
-        moved |= next != at[i];
-        at[i] = next;
+    for (int64_t i = 0; i < count; ++i)
+      walking[i] = i;
+    int64_t left = IsLeaf(root) ? 0 : count;
+    while (left > 0) {
+      int64_t kept = 0;
+      for (int64_t j = 0; j < left; ++j) {
+        const int64_t i = walking[j];
+        at[i] = Next(at[i], rows + i * features_);
+        walking[kept] = i;
+        kept += IsLeaf(at[i]) ? 0 : 1;
       }
+      left = kept;
     }
     for (int64_t i = 0; i < count; ++i) {
       const int32_t* node = nodes_ + at[i] * kTreeColumns;
@@ -126,28 +131,41 @@ class TreeWalk {
   }
 
  private:
-  // Where a row goes from node `at`; a leaf stays.
+  // 0 <= index < end, of an end that is not negative.
+  static bool IsBelow(int64_t index, int64_t end) {
+    return static_cast<uint64_t>(index) < static_cast<uint64_t>(end);
+  }
+
+  bool IsLeaf(int64_t at) const {
+    return nodes_[at * kTreeColumns + kTreeMode] == kTreeLeaf;
+  }
+
+  // Where a row goes from node `at`, which is no leaf.
   int64_t Next(int64_t at, const T* row) const {
     const int32_t* node = nodes_ + at * kTreeColumns;
-    const int32_t mode = node[kTreeMode];
-    if (mode == kTreeLeaf) return at;
     const int64_t feature = node[kTreeFeature];
-    if (feature < 0 || feature >= features_) FailFeature(at);
-    const bool yes = Compare(at, row[feature]);
-    const int64_t next = yes ? node[kTreeYes] : node[kTreeNo];
-    if (next <= at || next >= node_count_) FailNext(at, yes);
+    if (!IsBelow(feature, features_)) FailFeature(at);
+    const int yes = Compare(at, row[feature]);
+    const int64_t next = node[kTreeNo - yes];
+    if (!IsBelow(next - at - 1, node_count_ - at - 1)) FailNext(at, yes != 0);
     return next;
   }
 
-  bool Compare(int64_t at, T x) const {
-    // By mode: whether less (1), equal (2), greater (4) and NaN (8) are true.
-    constexpr std::array<uint8_t, 16> kTrue = {0, 3, 1, 6,  4,  2,  13, 0,
-                                               0, 11, 9, 14, 12, 10, 13, 0};
+  // By mode, bit i: the result for x that is (1) less, (2) greater, (3) equal
+  // or (4) NaN, and (0) for a split that is NaN.
+  static constexpr std::array<uint8_t, 16> kTrue = {
+      0, 0x0a, 0x02, 0x0c, 0x04, 0x08, 0x17, 0,
+      0, 0x1a, 0x12, 0x1c, 0x14, 0x18, 0x17, 0};
+
+  // 1 if the comparison of a node is true, else 0.
+  int Compare(int64_t at, T x) const {
     const auto mode = static_cast<uint32_t>(nodes_[at * kTreeColumns]);
     if (mode >= kTrue.size() || kTrue[mode] == 0) FailMode(at);
     const T split = splits_[at];
-    const int is = (x < split) | (x == split) << 1 | (x > split) << 2;
-    return (kTrue[mode] & (is == 0 ? 8 : is)) != 0;
+    const int is = static_cast<int>(x <= split) +
+                   2 * static_cast<int>(x >= split) +
+                   4 * static_cast<int>(std::isnan(x));
+    return kTrue[mode] >> is & 1;
   }
 
   [[noreturn]] void FailRoot(int64_t tree) const {
@@ -282,11 +300,11 @@ class TreeEnsembleKernel final : public OpKernel {
     TreeScores scores(aggregate_, count * targets_);
     for (int64_t tree = 0; tree < walk.trees(); ++tree) {
       for (int64_t row = 0; row < count; row += kTreeRows) {
-        walk.VisitWeights(
-            tree, x + row * features, std::min(kTreeRows, count - row),
-            [&](int64_t i, int64_t target, double weight) {
-              scores.Add((row + i) * targets_ + target, weight);
-            });
+        walk.VisitWeights(tree, x + row * features,
+                          std::min(kTreeRows, count - row),
+                          [&](int64_t i, int64_t target, double weight) {
+                            scores.Add((row + i) * targets_ + target, weight);
+                          });
       }
     }
     scores.Write(walk.trees(), out);

@@ -147,7 +147,7 @@ class InferenceSession:
         Args:
             output_names: names of outputs; all if None or empty.
             input_feed: arrays, OrtValues, numbers or nested lists by the name
-                of input.
+                of input, or of an initialiser that is an input, too.
             run_options: see :class:`RunOptions`.
 
         Returns:
@@ -164,12 +164,8 @@ class InferenceSession:
         self._check_types(output_names, input_feed)
         self._require_inputs(input_feed)
         names = list(output_names or self._output_names)
-        added = tuple(sorted(set(input_feed) - self._input_names))
-        if added and self._initialised.issuperset(added):
-            fed = self._with_fed(added)
-            return fed.run(names, input_feed, run_options)
         for kind, given, known in (
-            ("input", input_feed, self._input_names),
+            ("input", input_feed, self._input_names | self._initialised),
             ("output", names, self._output_names),
         ):
             for name in given:
@@ -179,6 +175,10 @@ class InferenceSession:
                         f"Invalid {kind} name: {name}; there are: "
                         f"{', '.join(sorted(known))}",
                     )
+        added = tuple(sorted(set(input_feed) - self._input_names))
+        if added:
+            session = self._with_fed(added)
+            return session.run(names, input_feed, run_options)
         feed = {
             name: value._tensor() if isinstance(value, OrtValue) else value
             for name, value in input_feed.items()
@@ -349,7 +349,7 @@ class InferenceSession:
         return list(self._outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: initialisers are parameters, even in IR version 3."""
+        """None are listed, but :meth:`run` takes them."""
         return []
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:

@@ -266,3 +266,11 @@ def test_a_model_of_several_stretches_is_tuned():
     tuned = session.tune(2)
     assert {"exp"} <= {signature.op for signature in tuned.signatures}
     np.testing.assert_allclose(session.run(None, feed)[0], before, rtol=1e-6)
+
+
+def test_a_cast_to_the_dtype_that_a_value_has_is_none():
+    proto = parsed("(float[3] x) => (float[3] y) { y = Cast <to=1> (x) }")
+    session = ort.InferenceSession(proto.SerializeToString())
+    assert " cast" not in str(session.program)
+    (y,) = session.run(None, {"x": X[0]})
+    np.testing.assert_array_equal(y, X[0])

@@ -199,6 +199,32 @@ def test_initialisers_get_other_values(model):
             ort.InferenceSession(model, given)
 
 
+def test_initialisers_that_are_inputs_may_be_fed():
+    proto = parsed(
+        """(float[n, 3] x, float[3, 2] w, int64[2] shape) => (float[m, k] y) {
+            h = MatMul (x, w)
+            y = Reshape (h, shape)
+        }""",
+        w=WEIGHTS,
+        shape=np.array([2, 2], "int64"),
+    )
+    session = ort.InferenceSession(proto.SerializeToString())
+    assert [value.name for value in session.get_inputs()] == ["x"]
+    for fed in (
+        {},
+        {"w": np.ones((3, 2), "float32")},
+        {"shape": np.array([4, 1])},
+        {"shape": np.array([1, 4]), "w": -WEIGHTS},
+        {},
+    ):
+        (y,) = session.run(None, {"x": X, **fed})
+        expected = X @ fed.get("w", WEIGHTS)
+        shape = fed.get("shape", np.array([2, 2]))
+        np.testing.assert_allclose(y, expected.reshape(shape))
+    with pytest.raises(state.InvalidArgument, match="Invalid input name: v"):
+        session.run(None, {"x": X, "w": WEIGHTS, "v": X})
+
+
 def test_a_shape_among_the_initialisers_is_replaced_before_it_is_used():
     proto = parsed(
         "(float[6] x) => (float[n, m] y) { y = Reshape (x, shape) }",
