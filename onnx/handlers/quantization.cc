@@ -1,13 +1,16 @@
+#include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sluice/onnx/handlers/quantized_product.h"
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 
-// Integers are multiplied and added in float64, which is exact for these sums.
+// Integers are multiplied and added in float64, or float32 where that is exact.
 namespace sluice::onnx {
 
 namespace {
@@ -122,30 +125,74 @@ Along AlongAxis(Node& node, const std::string& values, int64_t axis) {
   return {node.Reshape(values, {-1}), axis};
 }
 
-// Multiplies x by the values, converted to float64, or subtracts them.
+// Multiplies x by the values, converted to `dtype`, or subtracts them.
 std::string ApplyAlong(Node& node,
                        const char* type,
                        const std::string& x,
-                       const Along& along) {
-  return Apply(node, type, x, node.Cast(along.values, DType::kFloat64),
-               along.axis);
+                       const Along& along,
+                       DType dtype = DType::kFloat64) {
+  return Apply(node, type, x, node.Cast(along.values, dtype), along.axis);
 }
 
-// x in float64, minus a zero point along `axis`.
+// x in `dtype`, minus a zero point along `axis`.
 std::string Shifted(Node& node,
                     const std::string& x,
                     const std::string& zero,
-                    int64_t axis) {
-  return ApplyAlong(node, "elementwise_sub", node.Cast(x, DType::kFloat64),
-                    AlongAxis(node, zero, axis));
+                    int64_t axis,
+                    DType dtype = DType::kFloat64) {
+  return ApplyAlong(node, "elementwise_sub", node.Cast(x, dtype),
+                    AlongAxis(node, zero, axis), dtype);
 }
 
-// Input `index` in float64, minus the zero point (input `zero`), along `axis`.
-std::string Offset(Node& node, int index, int zero, int64_t axis) {
+// Input `index` in `dtype`, minus the zero point (input `zero`), along `axis`.
+std::string Offset(Node& node,
+                   int index,
+                   int zero,
+                   int64_t axis,
+                   DType dtype = DType::kFloat64) {
   if (node.HasInput(zero)) {
-    return Shifted(node, node.In(index), node.In(zero), axis);
+    return Shifted(node, node.In(index), node.In(zero), axis, dtype);
   }
-  return node.Cast(node.In(index), DType::kFloat64);
+  return node.Cast(node.In(index), dtype);
+}
+
+int ByteAt(const Tensor& bytes, int64_t index) {
+  return bytes.dtype() == DType::kInt8 ? bytes.data<int8_t>()[index]
+                                       : bytes.data<uint8_t>()[index];
+}
+
+bool IsByte(DType dtype) {
+  return dtype == DType::kInt8 || dtype == DType::kUInt8;
+}
+
+// The dtype in which products of a matrix, of dtype `x`, with input y are
+// exact: float32 if both are bytes, y is constant, and no sum of products, in
+// whatever order, can reach 2^24. Both are minus their zero points.
+DType SumsOf(Node& node, DType x, int y, int y_zero) {
+  const Tensor* values = node.Constant(y);
+  const Tensor* zeros = node.HasInput(y_zero) ? node.Constant(y_zero) : nullptr;
+  if (!IsByte(x) || values == nullptr || !IsByte(values->dtype()) ||
+      values->dims().rank() < 1 ||
+      (node.HasInput(y_zero) &&
+       (zeros == nullptr || !IsByte(zeros->dtype())))) {
+    return DType::kFloat64;
+  }
+  const DDim& dims = values->dims();
+  const int64_t rows = dims[std::max(dims.rank() - 2, 0)];
+  const int64_t columns = dims.rank() == 1 ? 1 : dims[dims.rank() - 1];
+  const int64_t zero_count = zeros == nullptr ? 1 : zeros->numel();
+  if (zero_count != 1 && zero_count != columns) return DType::kFloat64;
+  // 383 is the largest difference of two bytes, one of which has a sign.
+  constexpr int64_t kMost = ((1 << 24) - 1) / 383;
+  std::vector<int64_t> sums;
+  for (int64_t i = 0; i < values->numel(); ++i) {
+    if (i % (rows * columns) == 0) sums.assign(static_cast<size_t>(columns), 0);
+    const int64_t column = i % columns;
+    const int zero = zeros == nullptr ? 0 : ByteAt(*zeros, column % zero_count);
+    sums[column] += std::abs(ByteAt(*values, i) - zero);
+    if (sums[column] > kMost) return DType::kFloat64;
+  }
+  return DType::kFloat32;
 }
 
 // The row dim of a matrix or a batch of matrices, which the values of input
@@ -162,9 +209,10 @@ int64_t RowsOf(const Node& node, const std::string& matrix, int numbers) {
 }
 
 std::string Product(Node& node, int x, int x_zero, int y, int y_zero) {
+  const DType dtype = SumsOf(node, node.TypeOf(x), y, y_zero);
   const int64_t rows = RowsOf(node, node.In(x), x_zero);
-  const std::string left = Offset(node, x, x_zero, rows);
-  const std::string right = Offset(node, y, y_zero, -1);
+  const std::string left = Offset(node, x, x_zero, rows, dtype);
+  const std::string right = Offset(node, y, y_zero, -1, dtype);
   return node.Binary("matmul", {left, right});
 }
 
@@ -202,7 +250,8 @@ void Requantize(Node& node,
 }
 
 void QLinearMatMul(Node& node) {
-  const std::string product = Product(node, 0, 2, 3, 5);
+  const std::string product =
+      node.Cast(Product(node, 0, 2, 3, 5), DType::kFloat64);
   Requantize(node, product, {1, RowsOf(node, product, 1)}, {4, -1}, 6);
 }
 
@@ -283,10 +332,12 @@ void DynamicQuantizeMatMul(Node& node) {
   const Inputs quantize = RangeOfInput(node);
   const std::string &x_scale = quantize[1].second[0],
                     &x_zero = quantize[2].second[0];
-  const std::string left =
-      Shifted(node, node.Append("quantize_linear", quantize), x_zero, -1);
+  const DType dtype = SumsOf(node, DType::kUInt8, 1, 3);
+  const std::string left = Shifted(
+      node, node.Append("quantize_linear", quantize), x_zero, -1, dtype);
   const std::string sums =
-      node.Binary("matmul", {left, Offset(node, 1, 3, -1)});
+      node.Cast(node.Binary("matmul", {left, Offset(node, 1, 3, -1, dtype)}),
+                DType::kFloat64);
   const std::string scale = Apply(node, kTimes, node.In(2), x_scale);
   FinishPlus(node, ScaledSums(node, sums, scale), 4);
 }

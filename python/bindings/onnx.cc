@@ -203,6 +203,15 @@ nb::dict SequencesOf(const std::vector<onnx::OnnxValue>& outputs) {
   return names;
 }
 
+nb::dict MapKeysOf(const OnnxModel& model) {
+  nb::dict map_keys;
+  for (const onnx::OnnxValue& value : model.outputs) {
+    if (value.map_keys.empty()) continue;
+    map_keys[ToPythonText(value.name)] = value.map_keys;
+  }
+  return map_keys;
+}
+
 }  // namespace
 
 void BindOnnx(nb::module_& m) {
@@ -250,20 +259,14 @@ void BindOnnx(nb::module_& m) {
               if (value.of_texts) of_texts.append(ToPythonText(value.name));
             }
           }
-          nb::dict map_keys;
-          for (const onnx::OnnxValue& value : model.outputs) {
-            if (value.map_keys.empty()) continue;
-            map_keys[ToPythonText(value.name)] = value.map_keys;
-          }
-          const nb::object texts_input = ToPythonText(model.texts_input);
           return nb::make_tuple(
               ToList(model.inputs, DescribeValue),
               ToList(model.outputs, DescribeValue), MetadataOf(model.metadata),
               ToList(model.parameters,
                      [](const auto& pair) { return ToPythonText(pair.first); }),
-              map_keys, ToList(model.texts, ToPythonText), of_texts,
-              ToList(model.replaced, ToPythonText), texts_input,
-              SequencesOf(model.outputs),
+              MapKeysOf(model), ToList(model.texts, ToPythonText), of_texts,
+              ToList(model.replaced, ToPythonText),
+              ToPythonText(model.texts_input), SequencesOf(model.outputs),
               ToList(model.initialised_inputs, ToPythonText));
         });
 }

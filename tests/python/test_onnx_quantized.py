@@ -154,6 +154,24 @@ def test_products_of_integers(rows, columns, rng):
     np.testing.assert_array_equal(got, a @ b)
 
 
+@pytest.mark.parametrize("depth", [128, 171, 172, 300])
+@pytest.mark.parametrize("zero", [None, 0, 255])
+def test_sums_of_constant_integers_are_exact_in_float32_or_float64(
+    depth, zero, rng
+):
+    arrays = {
+        "a": rng.choice(np.array([0, 255], "uint8"), (5, depth)),
+        "b": np.full((depth, 3), 0 if zero == 255 else 255, "uint8"),
+        "a_zero": np.array(1, "uint8"),
+    }
+    if zero is not None:
+        arrays["b_zero"] = np.array(zero, "uint8")
+    constants = arrays.keys() & {"b", "b_zero"}
+    compare("MatMulInteger", arrays, constants)
+    model = sl.onnx.load(model_of("MatMulInteger", arrays, constants))
+    assert ("float64" in str(model.program)) == (depth > 171)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_quantised_matmul(dtype, rng):
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max + 1
