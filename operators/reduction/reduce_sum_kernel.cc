@@ -150,10 +150,12 @@ class ReduceMeanGradKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(
     reduce_sum,
-    EstimatedBy<&DefaultKernelWork>,
+    EstimatedBy<&ReductionWork>,
     ReduceSumKernel<JoinTypes<FloatAndHalfTypes, IndexTypes>>);
 REGISTER_OP_CPU_KERNEL(reduce_sum_grad, ReduceSumGradKernel<FloatAndHalfTypes>);
-REGISTER_OP_CPU_KERNEL(reduce_mean, ReduceMeanKernel<FloatAndHalfTypes>);
+REGISTER_OP_CPU_KERNEL(reduce_mean,
+                       EstimatedBy<&ReductionWork>,
+                       ReduceMeanKernel<FloatAndHalfTypes>);
 REGISTER_OP_CPU_KERNEL(reduce_mean_grad,
                        ReduceMeanGradKernel<FloatAndHalfTypes>);
 

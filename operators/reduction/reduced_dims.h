@@ -3,6 +3,7 @@
 #include <array>
 
 #include "sluice/framework/values/ddim.h"
+#include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -13,9 +14,11 @@ class ReducedDims {
  public:
   using Axes = std::array<bool, DDim::kMaxRank>;
 
-  explicit ReducedDims(const OpKernelConstruction& construction)
-      : dim_(construction.Attr<std::vector<int64_t>>("dim")),
-        all_(construction.Attr<bool>("reduce_all") || dim_.empty()) {}
+  // Of an OpKernelConstruction or a KernelQuery.
+  template <typename Op>
+  explicit ReducedDims(const Op& op)
+      : dim_(op.template Attr<std::vector<int64_t>>("dim")),
+        all_(op.template Attr<bool>("reduce_all") || dim_.empty()) {}
 
   Axes Of(const DDim& x) const {
     Axes reduced{};
@@ -40,5 +43,18 @@ class ReducedDims {
   std::vector<int64_t> dim_;
   bool all_;
 };
+
+// The work of a reduction: row by row where the last dims are reduced.
+inline KernelWork ReductionWork(const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
+  KernelWork work = DefaultKernelWork(query);
+  work.terms = static_cast<double>(x.numel());
+  const ReduceAxes axes = SortAxes(x, ReducedDims(query).Of(x));
+  if (axes.row_reduced) {
+    work.rows = work.terms / static_cast<double>(axes.row_size);
+  }
+  work.outputs = static_cast<double>(axes.outputs);
+  return work;
+}
 
 }  // namespace sluice

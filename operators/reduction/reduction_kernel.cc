@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <type_traits>
@@ -10,6 +11,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/plain_formulas.h"
 #include "sluice/operators/math/reduction/extremes.h"
+#include "sluice/operators/math/reduction/folds.h"
 #include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/reduction/reduction_row.h"
@@ -22,10 +24,10 @@ namespace {
 // How the work is split: by the shape only, so that results have the same bits
 // for any number of threads. If rows are reduced, a group is one output, and
 // its terms are elements. If rows are kept, a group is up to kColumns adjacent
-// outputs, and its terms are rows. If there are few groups, their terms are
-// split into chunks.
+// outputs, or kManyColumns where that leaves enough groups for threads, and its
+// terms are rows. If there are few groups, their terms are split into chunks.
 struct FoldPlan {
-  static constexpr int64_t kColumns = 64;
+  static constexpr int64_t kColumns = 64, kManyColumns = 512;
   static constexpr int64_t kGrain = 32768;  // elements
   static constexpr int64_t kFewGroups = 8;
   static constexpr int64_t kChunk = 2 * kGrain;  // elements
@@ -34,9 +36,12 @@ struct FoldPlan {
   FoldPlan(const DDim& x, const std::array<bool, DDim::kMaxRank>& reduced)
       : axes(SortAxes(x, reduced)) {
     if (axes.terms == 0) return;
-    columns = axes.row_reduced ? 1 : std::min(kColumns, axes.row_size);
-    column_groups =
-        axes.row_reduced ? 1 : (axes.row_size + kColumns - 1) / kColumns;
+    if (!axes.row_reduced) {
+      const int64_t many = (axes.row_size + kManyColumns - 1) / kManyColumns;
+      const bool wide = axes.kept.count() * many >= kFewGroups;
+      columns = std::min(wide ? kManyColumns : kColumns, axes.row_size);
+      column_groups = (axes.row_size + columns - 1) / columns;
+    }
     groups = axes.kept.count() * column_groups;
     if (groups < kFewGroups) {
       chunks = std::max<int64_t>(1, axes.terms * columns / kChunk);
@@ -59,10 +64,9 @@ struct FoldGroup {
   FoldGroup(const FoldPlan& plan, int64_t group) {
     const ReduceAxes& axes = plan.axes;
     const int64_t kept = group / plan.column_groups;
-    const int64_t column = group % plan.column_groups * FoldPlan::kColumns;
-    columns = axes.row_reduced
-                  ? 1
-                  : std::min(FoldPlan::kColumns, axes.row_size - column);
+    const int64_t column = group % plan.column_groups * plan.columns;
+    columns =
+        axes.row_reduced ? 1 : std::min(plan.columns, axes.row_size - column);
     x = StridedWalk(axes.kept, kept).offset() + column;
     out = axes.row_reduced ? kept : kept * axes.row_size + column;
   }
@@ -100,6 +104,20 @@ constexpr bool IsFloatFoldOf() {
   return false;
 }
 
+// Adds adjacent elements to a product, in vectors; returns how many.
+template <typename Fold>
+int64_t MultiplyNeighbours(const float* x, int64_t count, Fold* fold) {
+  int64_t i = 0;
+  while (i + 32 <= count) {
+    double lanes[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    i += MultiplyLanes(x + i, count - i, lanes);
+    for (const double lane : lanes) {
+      fold->product.Multiply(lane);
+    }
+  }
+  return i;
+}
+
 // Adds `count` adjacent elements. Elements i, i + 8, ... of a block are reduced
 // separately, which allows parallel execution.
 template <typename Fold, typename T>
@@ -115,9 +133,21 @@ void AddNeighbours(const T* x, int64_t count, Fold* fold) {
     return fold->Add(LargestOf(x, count));
   } else if constexpr (IsFloatFoldOf<ReduceMinRow, Fold, T>()) {
     return fold->Add(SmallestOf(x, count));
+  } else if constexpr (IsFloatFoldOf<ReduceProdRow, Fold, T>() &&
+                       sizeof(T) == 4) {
+    const int64_t done = MultiplyNeighbours(x, count, fold);
+    x += done;
+    count -= done;
   }
   while (count > 0) {
     const int64_t block = std::min(count, kBlock);
+    if constexpr (IsFloatFoldOf<ReduceLogSumExpRow, Fold, T>()) {
+      const T most = LargestOf(x, block);
+      fold->Add(most, SumOfExpLess1(x, block, most));
+      x += block;
+      count -= block;
+      continue;
+    }
     Fold lanes[kLanes];
     int64_t i = 0;
     for (; i + kLanes <= block; i += kLanes) {
@@ -149,6 +179,19 @@ template <typename Fold, typename T>
 void AddFourRows(const T* const (&rows)[4],
                  int64_t columns,
                  Fold* __restrict folds) {
+  if constexpr (IsFloatFoldOf<ReduceProdRow, Fold, T>() && sizeof(T) == 4) {
+    static_assert(sizeof(Fold) == 2 * sizeof(double));
+    if (MultiplyFourRows(rows, columns, &folds->product.fraction)) return;
+    for (int64_t j = 0; j < columns; ++j) {
+      folds[j].product.Multiply(1.0F);  // back into the range
+    }
+    return;
+  }
+  constexpr bool kLargest = IsFloatFoldOf<ReduceMaxRow, Fold, T>();
+  if constexpr (kLargest || IsFloatFoldOf<ReduceMinRow, Fold, T>()) {
+    static_assert(sizeof(Fold) == sizeof(T));
+    return TakeFourRows(kLargest, rows, columns, reinterpret_cast<T*>(folds));
+  }
   const T *first = rows[0], *second = rows[1], *third = rows[2];
   const T* const fourth = rows[3];
   for (int64_t j = 0; j < columns; ++j) {
@@ -161,6 +204,24 @@ void AddFourRows(const T* const (&rows)[4],
   }
 }
 
+// Adds up to kExpRows rows to sums of exponentials.
+template <typename Fold, typename T>
+void AddExpsOf(const T* const* rows,
+               int64_t count,
+               int64_t columns,
+               Fold* folds) {
+  T most[FoldPlan::kManyColumns];
+  double rest[FoldPlan::kManyColumns];
+  for (int64_t j = 0; j < columns; ++j) {
+    most[j] = folds[j].most;
+    rest[j] = folds[j].rest;
+  }
+  AddExpRows(rows, count, columns, most, rest);
+  for (int64_t j = 0; j < columns; ++j) {
+    folds[j] = {most[j], rest[j]};
+  }
+}
+
 // Adds the terms [begin, end) of each of a group's columns.
 template <typename Fold, typename T>
 void AddColumns(const ReduceAxes& axes,
@@ -169,19 +230,51 @@ void AddColumns(const ReduceAxes& axes,
                 const T* x,
                 int64_t columns,
                 Fold* folds) {
-  // A fold stays in registers for the terms of four rows.
-  const T* rows[4];
+  constexpr bool kExps = IsFloatFoldOf<ReduceLogSumExpRow, Fold, T>();
+  // A fold stays in registers for the terms of so many rows.
+  constexpr int64_t kRows = kExps ? kExpRows : 4;
+  const T* rows[kRows];
   int waiting = 0;
   ForTerms(axes, begin, end, [&](int64_t offset, int64_t) {
     rows[waiting++] = x + offset;
-    if (waiting < 4) return;
-    AddFourRows(rows, columns, folds);
+    if (waiting < kRows) return;
+    if constexpr (kExps) {
+      AddExpsOf(rows, kRows, columns, folds);
+    } else {
+      AddFourRows(rows, columns, folds);
+    }
     waiting = 0;
   });
+  if constexpr (kExps) {
+    return AddExpsOf(rows, waiting, columns, folds);
+  }
   // No loop: compilers would merge it with that of AddRow, not vectorized.
   if (waiting > 0) AddRow(rows[0], columns, folds);
   if (waiting > 1) AddRow(rows[1], columns, folds);
   if (waiting > 2) AddRow(rows[2], columns, folds);
+}
+
+// Adds the rows [begin, end) of one block of memory, of few columns, as rows of
+// several times as many.
+template <typename Fold, typename T>
+void AddNarrowColumns(const ReduceAxes& axes,
+                      int64_t begin,
+                      int64_t end,
+                      const T* x,
+                      Fold* folds) {
+  const int64_t columns = axes.row_size;
+  const int64_t together = FoldPlan::kColumns / columns;
+  const int64_t wide = (end - begin) / together;
+  ReduceAxes joined = axes;
+  joined.row_size = columns * together;
+  joined.reduced.sizes[0] = std::max<int64_t>(wide, 1);
+  joined.reduced.steps[0] = joined.row_size;
+  Fold parts[FoldPlan::kColumns];
+  AddColumns(joined, 0, wide, x + begin * columns, joined.row_size, parts);
+  for (int64_t i = 0; i < joined.row_size; ++i) {
+    folds[i % columns].Merge(parts[i]);
+  }
+  AddColumns(axes, begin + wide * together, end, x, columns, folds);
 }
 
 template <typename Fold>
@@ -257,8 +350,18 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
       });
       return store(task, group, {&fold, 1});
     }
-    Fold folds[FoldPlan::kColumns];
-    AddColumns(axes, begin, end, x + group.x, group.columns, folds);
+    // Not all are needed, and so not all are initialized.
+    alignas(Fold) std::byte storage[FoldPlan::kManyColumns * sizeof(Fold)];
+    auto* const folds = reinterpret_cast<Fold*>(storage);
+    std::uninitialized_default_construct_n(folds, group.columns);
+    const bool narrow = axes.reduced.rank == 1 &&
+                        axes.reduced.steps[0] == axes.row_size &&
+                        2 * axes.row_size <= FoldPlan::kColumns;
+    if (narrow) {
+      AddNarrowColumns(axes, begin, end, x + group.x, folds);
+    } else {
+      AddColumns(axes, begin, end, x + group.x, group.columns, folds);
+    }
     store(task, group, {folds, static_cast<size_t>(group.columns)});
   };
   const int64_t cost =
@@ -429,8 +532,8 @@ class ReductionGradKernel final : public OpKernel {
 
 template <typename Row, typename... T>
 void AddKernels(Registry& registry) {
-  AddPlainKernels<ReductionKernel<T, Row>...>(registry, Row::kInfo.name,
-                                              CPUPlace());
+  AddPlainKernels<EstimatedBy<&ReductionWork>, ReductionKernel<T, Row>...>(
+      registry, Row::kInfo.name, CPUPlace());
 }
 
 template <typename Row>

@@ -84,8 +84,44 @@ T Smallest(const T* x, int64_t count) {
   return Extreme<false>(x, count);
 }
 
+// Takes the vectors of columns from j on while enough columns remain.
+template <bool kLargest, class D, typename T>
+HWY_INLINE int64_t TakeColumns(
+    D d, const T* const (&rows)[4], int64_t j, int64_t columns, T* best) {
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  for (; j + kLanes <= columns; j += kLanes) {
+    auto found = hn::LoadU(d, best + j);
+    HWY_UNROLL(4)
+    for (const T* row : rows) {
+      const auto value = hn::LoadU(d, row + j);
+      const auto better =
+          kLargest ? hn::Gt(value, found) : hn::Lt(value, found);
+      found = hn::IfThenElse(hn::Or(better, hn::IsNaN(value)), value, found);
+    }
+    hn::StoreU(found, d, best + j);
+  }
+  return j;
+}
+
+template <typename T>
+void FourRows(bool largest,
+              const T* const (&rows)[4],
+              int64_t columns,
+              T* best) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  if (largest) {
+    const int64_t j = TakeColumns<true>(d, rows, 0, columns, best);
+    TakeColumns<true>(one, rows, j, columns, best);
+  } else {
+    const int64_t j = TakeColumns<false>(d, rows, 0, columns, best);
+    TakeColumns<false>(one, rows, j, columns, best);
+  }
+}
+
 SLUICE_SIMD_FLOATS(Largest);
 SLUICE_SIMD_FLOATS(Smallest);
+SLUICE_SIMD_FLOATS(FourRows);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice
@@ -97,6 +133,7 @@ namespace {
 
 SLUICE_EXPORT_FLOATS(Largest);
 SLUICE_EXPORT_FLOATS(Smallest);
+SLUICE_EXPORT_FLOATS(FourRows);
 
 }  // namespace
 
@@ -108,6 +145,14 @@ template <typename T>
 T SmallestOf(const T* x, int64_t count) {
   return SmallestFor<T>()(x, count);
 }
+template <typename T>
+void TakeFourRows(bool largest,
+                  const T* const (&rows)[4],
+                  int64_t columns,
+                  T* best) {
+  FourRowsFor<T>()(largest, rows, columns, best);
+}
+SLUICE_INSTANTIATE_FLOATS(TakeFourRows);
 SLUICE_INSTANTIATE_FLOATS(LargestOf);
 SLUICE_INSTANTIATE_FLOATS(SmallestOf);
 

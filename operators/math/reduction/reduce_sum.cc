@@ -20,6 +20,7 @@ constexpr int64_t kChunk = 65536;
 constexpr int64_t kColumns = 64, kManyColumns = 512;
 // With fewer groups of columns than this, threads share chunks of rows instead.
 constexpr int64_t kFewGroups = 8;
+constexpr int64_t kRowsAtOnce = 16;
 constexpr int64_t kLanes = 8;
 
 int64_t CeilDiv(int64_t a, int64_t b) {
@@ -207,7 +208,11 @@ void AddColumns(const float* x,
                 int64_t columns,
                 PlainSum<double>* sums) {
   static_assert(sizeof(*sums) == sizeof(double));
-  AddToColumns(x, rows, step, columns, &sums->total);
+  // So few rows are read from end to end at once that the CPU sees it coming.
+  const int64_t most = columns < kColumns ? rows : kRowsAtOnce;
+  for (; rows > 0; rows -= most, x += most * step) {
+    AddToColumns(x, std::min(rows, most), step, columns, &sums->total);
+  }
 }
 void AddColumns(const double* x,
                 int64_t rows,

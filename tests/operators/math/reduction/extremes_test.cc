@@ -46,6 +46,34 @@ TYPED_TEST(ExtremesTest, ReturnNaNIfThereIsOne) {
   }
 }
 
+TYPED_TEST(ExtremesTest, OfFourRowsKeepNaN) {
+  constexpr auto kNaN = std::numeric_limits<TypeParam>::quiet_NaN();
+  for (int64_t columns = 1; columns <= 35; ++columns) {
+    for (int row = 0; row < 4; ++row) {
+      std::vector<TypeParam> rows[4];
+      for (auto& each : rows) {
+        each.assign(static_cast<size_t>(columns), 1);
+      }
+      rows[row].back() = 5;
+      rows[row].front() = -5;
+      const TypeParam* const from[4] = {rows[0].data(), rows[1].data(),
+                                        rows[2].data(), rows[3].data()};
+      std::vector<TypeParam> most(static_cast<size_t>(columns), 3);
+      std::vector<TypeParam> least(static_cast<size_t>(columns), -3);
+      TakeFourRows(true, from, columns, most.data());
+      TakeFourRows(false, from, columns, least.data());
+      EXPECT_EQ(most.back(), columns == 1 ? 3 : 5);
+      EXPECT_EQ(least.front(), -5);
+      EXPECT_EQ(most[columns / 2], columns == 2 ? 5 : 3);
+      rows[row].back() = kNaN;
+      TakeFourRows(true, from, columns, most.data());
+      rows[row].back() = 9;
+      TakeFourRows(true, from, columns, most.data());
+      EXPECT_TRUE(std::isnan(most.back()));
+    }
+  }
+}
+
 TYPED_TEST(ExtremesTest, OfNothingButInfinities) {
   constexpr auto kInfinity = std::numeric_limits<TypeParam>::infinity();
   const std::vector<TypeParam> x(33, -kInfinity);
