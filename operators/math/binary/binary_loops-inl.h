@@ -53,13 +53,52 @@ struct BinaryStep {
   Y y;
 };
 
+// Rows that divide integers.
+template <class Row>
+constexpr bool Divides() {
+  const std::string_view name = Row::kInfo.name;
+  return name == "elementwise_mod" || name == "elementwise_fmod" ||
+         name == "elementwise_floordiv";
+}
+
+// Computes kDivided elements, which compilers do in vectors of doubles, for
+// int64 as int32; false if those are too large.
+constexpr int64_t kDivided = 64;
+template <class Row, typename T, class X, class Y>
+HWY_INLINE bool DivideBlock(const X& x, const Y& y, int64_t i, T* out) {
+  using U = std::conditional_t<sizeof(T) == 8, int32_t, T>;
+  U values[kDivided];  // not `out`, which may be an input
+  uint64_t wide = 0;
+  for (int64_t j = 0; j < kDivided; ++j) {
+    const T a = x.At(i + j), b = y.At(i + j);
+    if constexpr (sizeof(T) == 8) {
+      wide |= static_cast<uint64_t>(a ^ (a >> 63)) |
+              static_cast<uint64_t>(b ^ (b >> 63));
+    }
+    values[j] = Row::Of(Wrapped<U>(static_cast<uint64_t>(a)),
+                        Wrapped<U>(static_cast<uint64_t>(b)))
+                    .v;
+  }
+  if (wide >> 30 != 0) return false;
+  for (int64_t j = 0; j < kDivided; ++j) {
+    out[i + j] = values[j];
+  }
+  return true;
+}
+
 template <class Row, typename T, bool kXSingle, bool kYSingle>
 void BinaryLoop(const void* x, const void* y, int64_t count, void* out) {
   const Operand<T, kXSingle> left(static_cast<const T*>(x));
   const Operand<T, kYSingle> right(static_cast<const T*>(y));
   T* to = static_cast<T*>(out);
   if constexpr (std::is_integral_v<T>) {
-    for (int64_t i = 0; i < count; ++i) {
+    int64_t i = 0;
+    if constexpr (std::is_signed_v<T> && Divides<Row>()) {
+      while (i + kDivided <= count && DivideBlock<Row>(left, right, i, to)) {
+        i += kDivided;
+      }
+    }
+    for (; i < count; ++i) {
       to[i] = Row::Of(Wrapped<T>(static_cast<uint64_t>(left.At(i))),
                       Wrapped<T>(static_cast<uint64_t>(right.At(i))))
                   .v;
