@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 #include <type_traits>
+#include <vector>
 
 #include "sluice/operators/math/search/order_key.h"
 #include "sluice/operators/registration.h"
@@ -153,7 +154,7 @@ void ForCandidates(const T* row,
   }
 }
 
-// So few are kept in order; more of them in a heap.
+// So few are kept in order.
 constexpr int64_t kFewBest = 16;
 
 // Keeps the best so far in `indices`, best first.
@@ -177,43 +178,96 @@ void SelectFew(const T* row, int64_t columns, int64_t k, int64_t* indices) {
       });
 }
 
-// The row of `indices` is used as a heap with the worst element in front.
-template <typename T, bool kLargest>
-void SelectRow(
-    const T* row, int64_t columns, int64_t k, bool sorted, int64_t* indices) {
-  const Better<T, kLargest> better{row};
-  std::iota(indices, indices + k, int64_t{0});
-  if (k == columns) {
-    if (sorted) std::sort(indices, indices + k, better);
-    return;
+// The key of an element, in the upper half, and its column: the least is the
+// best. Elements of up to 4 bytes in up to 2^32 columns need half of one.
+using Rank = unsigned __int128;
+template <typename R>
+using RankHalf = std::conditional_t<sizeof(R) == 8, uint32_t, uint64_t>;
+template <typename R, bool kLargest, typename T>
+R RankOf(T element, int64_t column) {
+  using Half = RankHalf<R>;
+  constexpr int kBits = 8 * sizeof(Half);
+  const auto key = OrderKey(element);
+  auto order = static_cast<Half>(key);
+  if constexpr (std::is_signed_v<decltype(key)>) {
+    order ^= Half{1} << (kBits - 1);
   }
-  std::make_heap(indices, indices + k, better);
-  ForCandidates<kLargest>(
-      row, k, columns, [indices] { return indices[0]; },
-      [&](int64_t i) {
-        if (!better(i, indices[0])) return;
-        std::pop_heap(indices, indices + k, better);
-        indices[k - 1] = i;
-        std::push_heap(indices, indices + k, better);
-      });
-  if (sorted) std::sort_heap(indices, indices + k, better);
+  if constexpr (kLargest) order = ~order;
+  return (R{order} << kBits) | static_cast<Half>(column);
 }
 
-template <typename T, bool kLargest>
+// Sorts ranks whose columns ascend where keys are equal: by one byte of the
+// keys after the other, which takes no branches. `spare` has as many elements.
+template <typename R>
+void SortRanks(R* ranks, R* spare, int64_t count) {
+  R* from = ranks;
+  for (size_t shift = 4 * sizeof(R); shift < 8 * sizeof(R); shift += 8) {
+    const auto digit = [shift](R rank) {
+      return static_cast<uint8_t>(rank >> shift);
+    };
+    int64_t ends[257] = {};
+    for (int64_t i = 0; i < count; ++i) {
+      ++ends[digit(from[i]) + 1];
+    }
+    if (ends[digit(*from) + 1] == count) continue;
+    std::partial_sum(ends, ends + 257, ends);
+    R* const to = from == ranks ? spare : ranks;
+    for (int64_t i = 0; i < count; ++i) {
+      to[ends[digit(from[i])]++] = from[i];
+    }
+    from = to;
+  }
+  if (from == spare) std::copy(spare, spare + count, ranks);
+}
+
+// How many ranks SelectRow keeps.
+int64_t RoomForRanks(int64_t columns, int64_t k) {
+  return std::min(columns, 2 * k + 2 * kTopKBlock);
+}
+
+// Keeps the best so far in front of `ranks`, and of those that came later what
+// may be better than the worst of these k. `ranks` has twice the room.
+template <typename T, typename R, bool kLargest>
+void SelectRow(
+    const T* row, int64_t columns, int64_t k, R* ranks, int64_t* indices) {
+  const int64_t room = RoomForRanks(columns, k);
+  const auto column_of = [](R rank) {
+    return static_cast<int64_t>(static_cast<RankHalf<R>>(rank));
+  };
+  int64_t count = 0;
+  for (; count < k; ++count) {
+    ranks[count] = RankOf<R, kLargest>(row[count], count);
+  }
+  const auto cut = [&] {
+    SortRanks(ranks, ranks + room, count);
+    count = k;
+  };
+  cut();
+  ForCandidates<kLargest>(
+      row, k, columns, [&] { return column_of(ranks[k - 1]); },
+      [&](int64_t i) {
+        ranks[count++] = RankOf<R, kLargest>(row[i], i);
+        if (count == room) cut();
+      });
+  cut();
+  std::transform(ranks, ranks + k, indices, column_of);
+}
+
+template <typename T, typename R, bool kLargest>
 void SelectRows(const T* x,
                 int64_t rows,
                 int64_t columns,
                 int64_t k,
-                bool sorted,
                 T* values,
                 int64_t* indices) {
+  std::vector<R> ranks(k <= kFewBest ? 0 : 2 * RoomForRanks(columns, k));
   for (int64_t row = 0; row < rows; ++row) {
     if (k == 1) {
       indices[0] = Best<T, kLargest>(x, columns);
     } else if (k <= kFewBest) {
       SelectFew<T, kLargest>(x, columns, k, indices);
     } else {
-      SelectRow<T, kLargest>(x, columns, k, sorted, indices);
+      SelectRow<T, R, kLargest>(x, columns, k, ranks.data(), indices);
     }
     for (int64_t i = 0; i < k; ++i) {
       values[i] = x[indices[i]];
@@ -225,24 +279,29 @@ void SelectRows(const T* x,
 }
 
 // Writes the k best elements of each row of x [rows, columns] to values [rows,
-// k] and their columns to indices [rows, k]. Runs in host memory through
-// ParallelFor; 0 <= k <= columns. Equal elements are ordered by index; NaN is
-// larger than every number; 0 and -0 are equal. The order is best first if
-// `sorted`, otherwise unspecified. T: every dtype but bool.
+// k] and their columns to indices [rows, k], best first. Runs in host memory
+// through ParallelFor; 0 <= k <= columns. Equal elements are ordered by index;
+// NaN is larger than every number; 0 and -0 are equal. T: every dtype but bool.
 template <typename T>
 void TopK(const T* x,
           int64_t rows,
           int64_t columns,
           int64_t k,
           bool largest,
-          bool sorted,
           T* values,
           int64_t* indices) {
+  auto select =
+      largest ? &SelectRows<T, Rank, true> : &SelectRows<T, Rank, false>;
+  if constexpr (sizeof(T) <= 4) {
+    if (columns <= int64_t{1} << 32) {
+      select = largest ? &SelectRows<T, uint64_t, true>
+                       : &SelectRows<T, uint64_t, false>;
+    }
+  }
   const int64_t grain = std::max<int64_t>(kTopKShardElements / columns, 1);
   ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
-    const auto select = largest ? SelectRows<T, true> : SelectRows<T, false>;
-    select(x + begin * columns, end - begin, columns, k, sorted,
-           values + begin * k, indices + begin * k);
+    select(x + begin * columns, end - begin, columns, k, values + begin * k,
+           indices + begin * k);
   });
 }
 
@@ -251,8 +310,7 @@ class TopKKernel final : public OpKernel {
  public:
   explicit TopKKernel(const OpKernelConstruction& construction)
       : k_(construction.Attr<int64_t>("k")),
-        largest_(construction.Attr<bool>("largest")),
-        sorted_(construction.Attr<bool>("sorted")) {}
+        largest_(construction.Attr<bool>("largest")) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
@@ -265,22 +323,33 @@ class TopKKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     Tensor& indices = context.AllocateOutput(1, out_dims_);
     if (out.numel() == 0) return;
-    TopK(context.Input(0).data<T>(), rows_, columns_, k_, largest_, sorted_,
+    TopK(context.Input(0).data<T>(), rows_, columns_, k_, largest_,
          out.data<T>(), indices.data<int64_t>());
   }
 
  private:
   int64_t k_;
   bool largest_;
-  bool sorted_;
   int64_t rows_ = 0;
   int64_t columns_ = 1;
   DDim out_dims_;
 };
 
+// All elements are looked at; what is found is kept in order.
+KernelWork TopKWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.terms = static_cast<double>(query.inputs[0].numel());
+  work.sums = static_cast<double>(query.outputs[0].numel());
+  if (query.Attr<int64_t>("k") <= kFewBest) work.costs = "top_k_few";
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(top_k, TopKSchema);
-REGISTER_OP_CPU_KERNEL(top_k, TopKKernel<NumberTypes>, TopKKernel<uint64_t>);
+REGISTER_OP_CPU_KERNEL(top_k,
+                       EstimatedBy<&TopKWork>,
+                       TopKKernel<NumberTypes>,
+                       TopKKernel<uint64_t>);
 
 }  // namespace sluice
