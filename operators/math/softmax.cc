@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/movement/transpose_tile.h"
 #include "sluice/operators/math/softmax_rows-inl.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"
@@ -207,11 +208,10 @@ HWY_INLINE void Transposed(const T* from,
                            int64_t columns,
                            T* to,
                            int64_t to_step) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) {
-      to[j * to_step + i] = from[i * from_step + j];
-    }
-  }
+  constexpr int64_t kSize = sizeof(T);
+  TransposeTile(reinterpret_cast<const char*>(from), from_step * kSize,
+                reinterpret_cast<char*>(to), to_step * kSize, columns, rows,
+                kSize);
 }
 
 // Runs rows [begin, end) of at most a vector: as columns, a vector of rows at a

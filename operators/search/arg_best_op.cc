@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "sluice/operators/math/movement/transpose_tile.h"
 #include "sluice/operators/math/reduction/extremes.h"
 #include "sluice/operators/math/search/order_key.h"
 #include "sluice/operators/registration.h"
@@ -196,6 +197,7 @@ auto ColumnsSearch(int64_t size) {
 constexpr int64_t kShortRow = 8;
 template <bool kLargest, bool kLast, typename T>
 void BestOfShortRows(const ArgBestPlan& plan, const T* x, int64_t* out) {
+  constexpr int64_t kSize = sizeof(T);
   const int64_t size = plan.size;
   const auto search = ColumnsSearch<kLargest, kLast, T>(size);
   ParallelFor(plan.outer, kShardElements / size,
@@ -203,11 +205,9 @@ void BestOfShortRows(const ArgBestPlan& plan, const T* x, int64_t* out) {
                 T columns[kShortRow * kColumns];
                 for (int64_t i = begin; i < end; i += kColumns) {
                   const int64_t rows = std::min(kColumns, end - i);
-                  for (int64_t r = 0; r < rows; ++r) {
-                    for (int64_t j = 0; j < size; ++j) {
-                      columns[j * kColumns + r] = x[(i + r) * size + j];
-                    }
-                  }
+                  TransposeTile(reinterpret_cast<const char*>(x + i * size),
+                                size * kSize, reinterpret_cast<char*>(columns),
+                                kColumns * kSize, size, rows, kSize);
                   search(columns, size, kColumns, rows, out + i);
                 }
               });
@@ -270,9 +270,21 @@ class ArgBestKernel final : public OpKernel {
   DDim out_dims_;
 };
 
+// Lines are searched by themselves, or pieces of them in columns.
+KernelWork ArgBestWork(const KernelQuery& query) {
+  const ArgBestPlan plan = ArgBestPlanOf(query);
+  KernelWork work = DefaultKernelWork(query);
+  work.terms = static_cast<double>(query.inputs[0].numel());
+  const int64_t pieces = (plan.inner + kColumns - 1) / kColumns;
+  work.rows = static_cast<double>(plan.outer) *
+              static_cast<double>(plan.inner == 1 ? 1 : plan.size * pieces);
+  return work;
+}
+
 void AddArgBestKernels(Registry& registry) {
   for (const char* op : {"arg_max", "arg_min"}) {
-    AddPlainKernels<ArgBestKernel<NumberTypes>>(registry, op, CPUPlace());
+    AddPlainKernels<EstimatedBy<&ArgBestWork>, ArgBestKernel<NumberTypes>>(
+        registry, op, CPUPlace());
   }
 }
 
