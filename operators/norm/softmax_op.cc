@@ -3,6 +3,7 @@
 
 #include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/math/softmax.h"
+#include "sluice/operators/math/work.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/row_wise.h"
@@ -130,15 +131,29 @@ class SoftmaxGradKernel final : public OpKernel {
   SoftmaxDims dims_;
 };
 
-// Each row takes two passes from a cache, and additional steps at its ends.
-KernelWork GradWork(const KernelQuery& query) {
+// Each row takes two passes from a cache, and additional steps at its ends;
+// columns are read again in vectors.
+KernelWork ForwardWork(const KernelQuery& query) {
   const DDim& x = query.outputs[0];
   if (x.numel() == 0) return {};
   const SoftmaxDims dims = DimsOf(x, query.Attr<int64_t>("axis"));
   KernelWork work = DefaultKernelWork(query);
+  work.terms = static_cast<double>(query.inputs[0].numel());
+  if (dims.inner == 1) work.rows = static_cast<double>(dims.outer);
+  const auto size = static_cast<int64_t>(SizeOf(query.output_dtypes[0]));
+  if (dims.inner > 1) {
+    work.evicted = work.terms * EvictedShare(dims.inner * size, dims.size);
+  }
+  return work;
+}
+KernelWork GradWork(const KernelQuery& query) {
+  const DDim& x = query.outputs[0];
+  if (x.numel() == 0) return {};
+  KernelWork work = ForwardWork(query);
+  const SoftmaxDims dims = DimsOf(x, query.Attr<int64_t>("axis"));
+  work.terms = work.evicted = 0;
   work.flops *= 4;
-  const int64_t rows = x.numel() / std::max<int64_t>(dims.size, 1);
-  work.rows = static_cast<double>(rows);
+  work.rows = static_cast<double>(dims.outer * dims.inner);
   return work;
 }
 
@@ -148,11 +163,14 @@ REGISTER_OPERATOR(softmax, WithGradient<kSoftmaxGrad>);
 REGISTER_OPERATOR(softmax_grad, GradientSchema<kSoftmaxGrad>);
 REGISTER_OPERATOR(log_softmax, WithGradient<kLogSoftmaxGrad>);
 REGISTER_OPERATOR(log_softmax_grad, GradientSchema<kLogSoftmaxGrad>);
-REGISTER_OP_CPU_KERNEL(softmax, SoftmaxKernel<FloatsAndWidenedHalves, Plain>);
+REGISTER_OP_CPU_KERNEL(softmax,
+                       EstimatedBy<&ForwardWork>,
+                       SoftmaxKernel<FloatsAndWidenedHalves, Plain>);
 REGISTER_OP_CPU_KERNEL(softmax_grad,
                        EstimatedBy<&GradWork>,
                        SoftmaxGradKernel<FloatsAndWidenedHalves, Plain>);
 REGISTER_OP_CPU_KERNEL(log_softmax,
+                       EstimatedBy<&ForwardWork>,
                        SoftmaxKernel<FloatsAndWidenedHalves, Logarithm>);
 REGISTER_OP_CPU_KERNEL(log_softmax_grad,
                        SoftmaxGradKernel<FloatsAndWidenedHalves, Logarithm>);

@@ -88,9 +88,15 @@ class NonzeroKernel final : public OpKernel {
   }
 };
 
+KernelWork NonzeroWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.terms = static_cast<double>(query.inputs[0].numel());
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(nonzero, NonzeroSchema);
-REGISTER_OP_CPU_KERNEL(nonzero, NonzeroKernel);
+REGISTER_OP_CPU_KERNEL(nonzero, EstimatedBy<&NonzeroWork>, NonzeroKernel);
 
 }  // namespace sluice

@@ -223,9 +223,15 @@ class UniqueKernel final : public OpKernel {
   bool sorted_;
 };
 
+KernelWork UniqueWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  work.terms = static_cast<double>(query.inputs[0].numel());
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(unique, UniqueSchema);
-REGISTER_OP_CPU_KERNEL(unique, UniqueKernel);
+REGISTER_OP_CPU_KERNEL(unique, EstimatedBy<&UniqueWork>, UniqueKernel);
 
 }  // namespace sluice
