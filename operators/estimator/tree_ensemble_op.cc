@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -106,8 +107,7 @@ class TreeWalk {
     if (root < 0 || root >= node_count_) FailRoot(tree);
     std::array<int64_t, kTreeRows> at, walking;  // rows before a leaf
     at.fill(root);
-    for (int64_t i = 0; i < count; ++i)
-      walking[i] = i;
+    std::iota(walking.begin(), walking.begin() + count, int64_t{0});
     int64_t left = IsLeaf(root) ? 0 : count;
     while (left > 0) {
       int64_t kept = 0;

@@ -13,20 +13,20 @@ import words
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
     "platform": 13_476,
-    "memory": 1_026,
-    "framework": 29_539,  # raised for kinds of values, where benchmarks fell
+    "memory": 1_032,
+    "framework": 29_570,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 66_058,
-    "onnx": 19_035,
+    "operators": 66_684,
+    "onnx": 19_293,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
-    "python": 34_705,
+    "python": 34_781,
     "benchmarks": 11_362,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_794,  # raised for circles of Python files, which python pays
+    "tools": 4_798,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_914,
-    "tests": 108_360,
+    "tests": 109_038,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

@@ -87,6 +87,20 @@ class InferenceSession:
         if providers is None and self._options.has_providers():
             providers = self._options._providers
         self.set_providers(providers, provider_options, _level=4)
+        self._describe_values()
+        self._has_fixed_sizes = bool(
+            self._options._sizes or self._options._denotations
+        )
+        save_model(self._model, self._options)
+        self._profile: Profile | None = None
+        if self._options.enable_profiling:
+            self._begin_profile(begin, loaded)
+        self._last_feed: dict[str, Any] | None = None
+        # By the initialisers that a run was fed besides the inputs.
+        self._sessions: dict[tuple[str, ...], InferenceSession] = {}
+
+    def _describe_values(self) -> None:
+        """Set the inputs and outputs; a sequence is one output."""
         self._inputs, self._outputs = (
             [
                 NodeArg.of(
@@ -109,16 +123,6 @@ class InferenceSession:
                 outputs[name] = NodeArg(name, f"seq({value.type})", [])
         self._outputs = list(outputs.values())
         self._output_names = list(outputs)
-        self._has_fixed_sizes = bool(
-            self._options._sizes or self._options._denotations
-        )
-        save_model(self._model, self._options)
-        self._profile: Profile | None = None
-        if self._options.enable_profiling:
-            self._begin_profile(begin, loaded)
-        self._last_feed: dict[str, Any] | None = None
-        # By the initialisers that a run was fed besides the inputs.
-        self._sessions: dict[tuple[str, ...], InferenceSession] = {}
 
     def _begin_profile(self, begin: int, loaded: int) -> None:
         profile = Profile(
