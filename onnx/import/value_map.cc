@@ -302,8 +302,7 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
       for (const auto& input : inner->input()) {
         given.insert(input.name());
       }
-      AddInitialisersBut(given, {std::string_view(), source.folder()}, inner,
-                         values);
+      AddInitialisersBut(given, source, inner, values);
     }
   }
   graph->clear_initializer();

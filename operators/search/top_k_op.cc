@@ -188,7 +188,7 @@ R RankOf(T element, int64_t column) {
   using Half = RankHalf<R>;
   constexpr int kBits = 8 * sizeof(Half);
   const auto key = OrderKey(element);
-  auto order = static_cast<Half>(key);
+  auto order = static_cast<Half>(+key);
   if constexpr (std::is_signed_v<decltype(key)>) {
     order ^= Half{1} << (kBits - 1);
   }
