@@ -17,7 +17,9 @@ namespace {
 namespace io = google::protobuf::io;
 using google::protobuf::internal::WireFormatLite;
 
-constexpr int kLargeBytes = 1 << 16;
+// Elements of so many bytes stay in a model of so many bytes: in a smaller one
+// looking for them takes longer than it saves.
+constexpr int kLargeBytes = 1 << 16, kLargeModel = 1 << 20;
 
 // The fields that lead from a model to the elements of its initialisers.
 constexpr int kPath[] = {::onnx::ModelProto::kGraphFieldNumber,
@@ -81,19 +83,20 @@ class ElementSource::Reader {
 };
 
 std::string ElementSource::ReadModel() {
-  std::unique_ptr<io::ZeroCopyInputStream> stream;
-  if (file_ == nullptr) {
-    stream = std::make_unique<io::ArrayInputStream>(
-        bytes_.data(), static_cast<int>(bytes_.size()));
-  } else {
-    stream = std::make_unique<io::FileInputStream>(file_->descriptor());
+  if (size_ >= kLargeModel) {
+    std::unique_ptr<io::ZeroCopyInputStream> stream;
+    if (file_ == nullptr) {
+      stream = std::make_unique<io::ArrayInputStream>(
+          bytes_.data(), static_cast<int>(bytes_.size()));
+    } else {
+      stream = std::make_unique<io::FileInputStream>(file_->descriptor());
+    }
+    std::string model;
+    if (Reader(stream.get(), this).Copy(0, &model)) return model;
+    places_.clear();
+    if (file_ != nullptr) lseek(file_->descriptor(), 0, SEEK_SET);
   }
-  std::string model;
-  if (Reader(stream.get(), this).Copy(0, &model)) return model;
-  places_.clear();
-  if (file_ == nullptr) return std::string(bytes_);
-  lseek(file_->descriptor(), 0, SEEK_SET);
-  return file_->ReadAll();
+  return file_ == nullptr ? std::string(bytes_) : file_->ReadAll();
 }
 
 const ElementSource::Place* ElementSource::Find(

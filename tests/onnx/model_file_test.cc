@@ -144,7 +144,7 @@ class LargeParameters : public ::testing::Test {
     }
   }
 
-  static constexpr int64_t kCount = 20000;
+  static constexpr int64_t kCount = 200'000;
   ModelBuilder builder_ = Small();
   std::vector<float> values_;
   ::onnx::TensorProto* w_;
