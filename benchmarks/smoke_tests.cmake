@@ -28,7 +28,7 @@ foreach(name dispatch embedding lab manhattan onednn startup table1)
 endforeach()
 add_test(NAME smoke.bench_names COMMAND "${PROJECT_SOURCE_DIR}/dev" bench)
 set_tests_properties(smoke.bench_names PROPERTIES LABELS "quick" TIMEOUT 60
-  PASS_REGULAR_EXPRESSION "the benchmarks are cuda .*table1 text train\n")
+  PASS_REGULAR_EXPRESSION "the benchmarks are busy cuda .*table1 text train\n")
 add_smoke_test(bench_regret
   bench_regret --smoke --csv "${folder}/regret.csv")
 # It accepts only a new file.
@@ -66,6 +66,7 @@ add_python_smoke_test(fluid --threads 1)
 add_python_smoke_test(saved_models --threads 1)
 add_python_smoke_test(train)
 if(SLUICE_ONNX_PROTO)
+  add_python_smoke_test(busy --only-model squeezenet)
   add_python_smoke_test(models)
   add_python_smoke_test(elementwise)
   add_python_smoke_test(sweep)
