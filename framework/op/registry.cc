@@ -32,7 +32,7 @@ std::string CostRow(const KernelDef& kernel, const KernelWork& work) {
 
 // A deque and a map keep addresses valid while entries are added.
 struct Registry::State {
-  // The registrations of one op that nobody has asked for yet.
+  // The registrations of one op that are run when it is first looked up.
   struct Late {
     struct Part {
       const char* version;

@@ -71,7 +71,7 @@ void ArenaPool::Allocate(Block* block) {
     return;
   }
   if (block->memory != nullptr) {
-    // What outgrew it does not fit into it again.
+    // The allocator could not reuse it for this larger request.
     const size_t outgrown = block->memory->bytes();
     block->memory = nullptr;
     ReleaseCache(CPUPlace(), outgrown);

@@ -115,8 +115,8 @@ void TreeEnsembleClassifier(Node& node) {
 void TreeEnsembleRegressor(Node& node) {
   const int64_t targets = node.attributes().Int("n_targets", 1);
   Forest forest = ReadForest(node, "target");
-  // Of one target, onnxruntime reads only the first weight of each leaf, and
-  // skl2onnx's paths of decisions repeat it for each class.
+  // For one target onnxruntime reads only the first weight of each leaf;
+  // skl2onnx's decision paths repeat it for each class.
   for (ForestNode& leaf : forest.nodes) {
     if (targets != 1 || leaf.mode != 0) continue;
     leaf.no = std::min(leaf.no, leaf.yes + 1);

@@ -17,8 +17,8 @@ namespace {
 namespace io = google::protobuf::io;
 using google::protobuf::internal::WireFormatLite;
 
-// Elements of so many bytes stay in a model of so many bytes: in a smaller one
-// looking for them takes longer than it saves.
+// Elements are left in the file from this size on, in files from this size on:
+// for smaller ones a scan of the file takes longer than a copy.
 constexpr int kLargeBytes = 1 << 16, kLargeModel = 1 << 20;
 
 // The fields that lead from a model to the elements of its initialisers.

@@ -28,8 +28,8 @@ class ElementSource {
   // The bytes of the model in all.
   uint64_t size() const { return size_; }
 
-  // Returns the model as a message without the elements that stay, or as it is
-  // if it is damaged. Raises NotFound for a file that cannot be read.
+  // Returns the serialized model without the elements left in the file; all of
+  // a small or damaged one. Raises NotFound for an unreadable file.
   std::string ReadModel();
 
   // An offset and a size, in bytes.

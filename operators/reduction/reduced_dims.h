@@ -14,7 +14,7 @@ class ReducedDims {
  public:
   using Axes = std::array<bool, DDim::kMaxRank>;
 
-  // Of an OpKernelConstruction or a KernelQuery.
+  // `op` is an OpKernelConstruction or a KernelQuery.
   template <typename Op>
   explicit ReducedDims(const Op& op)
       : dim_(op.template Attr<std::vector<int64_t>>("dim")),

@@ -231,7 +231,7 @@ void AddColumns(const ReduceAxes& axes,
                 int64_t columns,
                 Fold* folds) {
   constexpr bool kExps = IsFloatFoldOf<ReduceLogSumExpRow, Fold, T>();
-  // A fold stays in registers for the terms of so many rows.
+  // As many rows are read at once: accumulators stay in registers meanwhile.
   constexpr int64_t kRows = kExps ? kExpRows : 4;
   const T* rows[kRows];
   int waiting = 0;

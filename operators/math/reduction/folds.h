@@ -16,7 +16,7 @@ SLUICE_API double SumOfExpLess1(const T* x, int64_t count, T most);
 
 // Adds kExpRows rows or less to `columns` columns: most[j] is the largest
 // element of column j, and rest[j] the sum of exp(x - most[j]) over it, less 1.
-// Of no elements they are -infinity and -1.
+// Before the first call they are -infinity and -1.
 inline constexpr int64_t kExpRows = 16;
 template <typename T>
 SLUICE_API void AddExpRows(const T* const* rows,
