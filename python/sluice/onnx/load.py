@@ -121,6 +121,11 @@ class Model:
             fetches,
         )
 
+    @functools.cached_property
+    def has_tensors_only(self) -> bool:
+        """Whether no input or output is a string or a map."""
+        return not (self.of_texts or self.map_keys or self.texts_input)
+
     def _run(
         self,
         run: Callable[[Mapping[str, Any]], list[Any]],
@@ -128,6 +133,8 @@ class Model:
         fetches: Sequence[Any],
     ) -> list[Any]:
         """The results that ``run`` gives for a feed, as ONNX has them."""
+        if self.has_tensors_only:
+            return run(feed)
         texts = RunTexts(lambda: self._table)
         results = run(self._numbers(feed, texts))
         for i, fetch in enumerate(fetches):

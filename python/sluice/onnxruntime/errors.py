@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable
 
 from .. import errors
 
@@ -149,33 +149,53 @@ def in_binding(kind: type[OrtException]) -> type[OrtException]:
     return type(kind.__name__, (kind, RuntimeError), {"__doc__": kind.__doc__})
 
 
-def loading() -> contextlib.AbstractContextManager[None]:
+class _Translating:
+    """``with`` this, errors of Sluice become those of a table.
+
+    A class: what :mod:`contextlib` makes of a generator takes as long as a run
+    of a small model.
+    """
+
+    __slots__ = ("_explain", "_table")
+
+    def __init__(
+        self,
+        table: tuple[tuple[type[Exception], type[OrtException]], ...],
+        explain: Callable[[], str] | None = None,
+    ) -> None:
+        self._table = table
+        self._explain = explain
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: types.TracebackType | None,
+    ) -> None:
+        if not isinstance(error, errors.SluiceError):
+            return
+        kind = _BY_CHECK.get(error.check_id)
+        if kind is None:
+            kind = next(
+                to for cause, to in self._table if isinstance(error, cause)
+            )
+        said = ""
+        if self._explain is not None and kind is InvalidArgument:
+            said = self._explain()
+        raise make(kind, f"{said}\n{error}" if said else str(error)) from error
+
+
+def loading() -> _Translating:
     """Convert Sluice's errors of loading a model."""
-    return _translating(_LOADING)
+    return _Translating(_LOADING)
 
 
-def running(
-    explain: Callable[[], str] | None = None,
-) -> contextlib.AbstractContextManager[None]:
+def running(explain: Callable[[], str] | None = None) -> _Translating:
     """Convert Sluice's errors of a run.
 
     ``explain`` returns a sentence of onnxruntime's for a wrong feed, or "".
     """
-    return _translating(_RUNNING, explain)
-
-
-@contextlib.contextmanager
-def _translating(
-    table: tuple[tuple[type[Exception], type[OrtException]], ...],
-    explain: Callable[[], str] | None = None,
-) -> Iterator[None]:
-    try:
-        yield
-    except errors.SluiceError as error:
-        kind = _BY_CHECK.get(error.check_id)
-        if kind is None:
-            kind = next(to for cause, to in table if isinstance(error, cause))
-        said = ""
-        if explain is not None and kind is InvalidArgument:
-            said = explain()
-        raise make(kind, f"{said}\n{error}" if said else str(error)) from error
+    return _Translating(_RUNNING, explain)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -123,6 +123,7 @@ class InferenceSession:
                 outputs[name] = NodeArg(name, f"seq({value.type})", [])
         self._outputs = list(outputs.values())
         self._output_names = list(outputs)
+        self._output_set = outputs.keys()
 
     def _begin_profile(self, begin: int, loaded: int) -> None:
         profile = Profile(
@@ -166,22 +167,16 @@ class InferenceSession:
             Fail: ``run_options.terminate`` is set.
         """
         self._check_types(output_names, input_feed)
-        self._require_inputs(input_feed)
         names = list(output_names or self._output_names)
-        for kind, given, known in (
-            ("input", input_feed, self._input_names | self._initialised),
-            ("output", names, self._output_names),
-        ):
-            for name in given:
-                if name not in known:
-                    raise errors.make(
-                        errors.InvalidArgument,
-                        f"Invalid {kind} name: {name}; there are: "
-                        f"{', '.join(sorted(known))}",
-                    )
-        added = tuple(sorted(set(input_feed) - self._input_names))
-        if added:
-            session = self._with_fed(added)
+        if output_names:
+            self._refuse_unknown("output", names, self._output_set)
+        if input_feed.keys() != self._input_names:
+            self._require_inputs(input_feed)
+            known = self._input_names | self._initialised
+            self._refuse_unknown("input", input_feed, known)
+            session = self._with_fed(
+                tuple(sorted(set(input_feed) - self._input_names))
+            )
             return session.run(names, input_feed, run_options)
         feed = {
             name: value._tensor() if isinstance(value, OrtValue) else value
@@ -218,6 +213,8 @@ class InferenceSession:
         self, names: list[str], feed: dict[str, Any], logid: str = ""
     ) -> list[Any]:
         model, profile, parts = self._model, self._profile, self._parts
+        if profile is None and not parts and model.has_tensors_only:
+            return self._executor.run(model.program, feed, names, model.scope)
         flat = [part for name in names for part in parts.get(name, [name])]
 
         def run(fed: Mapping[str, Any]) -> list[Any]:
@@ -233,6 +230,18 @@ class InferenceSession:
             else next(results)
             for name in names
         ]
+
+    @staticmethod
+    def _refuse_unknown(
+        kind: str, given: Iterable[str], known: Set[str]
+    ) -> None:
+        for name in given:
+            if name not in known:
+                raise errors.make(
+                    errors.InvalidArgument,
+                    f"Invalid {kind} name: {name}; there are: "
+                    f"{', '.join(sorted(known))}",
+                )
 
     def _require_inputs(self, given: Mapping[str, Any]) -> None:
         """Raise ValueError if inputs are missing."""
@@ -337,7 +346,7 @@ class InferenceSession:
                 f"run: output_names is the text {output_names!r}; expected a "
                 f"list of names, such as [{output_names!r}], or None for all"
             )
-        if not isinstance(input_feed, Mapping):
+        if not isinstance(input_feed, (dict, Mapping)):
             names = ", ".join(f"{value.name!r}: ..." for value in self._inputs)
             raise TypeError(
                 "run: input_feed must be a dict of arrays by the names of "
