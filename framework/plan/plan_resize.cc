@@ -493,6 +493,25 @@ std::vector<std::vector<FeedSpec>> PlanResizer::Typical(
   return typical;
 }
 
+std::vector<std::vector<FeedSpec>> PlanResizer::TypicalButOne(
+    const std::vector<std::vector<FeedSpec>>& typical,
+    const std::vector<FeedSpec>& feeds) {
+  constexpr size_t kMost = 4;
+  std::vector<std::vector<FeedSpec>> all;
+  if (typical.empty()) return all;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    for (int axis = 0; axis < feeds[i].dims.rank(); ++axis) {
+      const int64_t size = feeds[i].dims[axis];
+      if (typical[0][i].dims[axis] == size) continue;
+      auto& sizes = all.emplace_back(typical[0]);
+      sizes[i].dims[axis] = size;
+      if (sizes[i].dims == feeds[i].dims) sizes[i].value = feeds[i].value;
+    }
+  }
+  if (all.size() < 2 || all.size() > kMost) all.clear();
+  return all;
+}
+
 bool PlanResizer::IsFor(const Plan& plan, const std::vector<FeedSpec>& feeds) {
   const std::vector<FeedSpec>& own = plan.feed_specs();
   return std::equal(own.begin(), own.end(), feeds.begin(), feeds.end(),

@@ -27,6 +27,13 @@ class PlanResizer {
   // themselves.
   static std::vector<std::vector<FeedSpec>> Typical(
       const Program& program, const std::vector<FeedSpec>& feeds);
+  // For programs that do not go with what Typical returned, `typical`: the
+  // first of these sizes but one, which is as in `feeds`, each in turn. Many
+  // programs leave a size open that must be what it is, as the height of text.
+  // Empty where under two or over four sizes differ.
+  static std::vector<std::vector<FeedSpec>> TypicalButOne(
+      const std::vector<std::vector<FeedSpec>>& typical,
+      const std::vector<FeedSpec>& feeds);
   // Whether a plan that reads no values of feeds is for these.
   static bool IsFor(const Plan& plan, const std::vector<FeedSpec>& feeds);
 

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <new>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
@@ -176,8 +175,9 @@ struct Executor::Cache {
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
   // Typical sizes from which no plan for other sizes can be made: hashes of the
-  // program, the sizes, hints, threads and costs.
-  std::unordered_set<size_t> no_bases;
+  // program, the sizes, hints, threads and costs; whether the program does not
+  // go with them.
+  std::unordered_map<size_t, bool> no_bases;
   // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
   // What plans share, and how much is kept.
@@ -292,11 +292,13 @@ std::shared_ptr<const Plan> Executor::Build(const Program& program,
 }
 
 // Returns the plan for `feeds`, which choices of generation `choice` made, if
-// plans for other sizes can be made from it, and null otherwise.
+// plans for other sizes can be made from it, and null otherwise. Sets `refused`
+// to whether the program does not go with such sizes.
 std::shared_ptr<const Plan> Executor::Base(const Program& program,
                                            const std::vector<FeedSpec>& feeds,
                                            const Fetches& fetches,
-                                           uint64_t choice) {
+                                           uint64_t choice,
+                                           bool* refused) {
   const uint64_t hints = KernelHintState();
   const int threads = NumThreads();
   const size_t hash = HashOf(program, feeds);
@@ -306,7 +308,9 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
   }
   {
     const std::lock_guard lock(cache_->mutex);
-    if (cache_->no_bases.contains(key)) return nullptr;
+    const auto failed = cache_->no_bases.find(key);
+    *refused = failed != cache_->no_bases.end() && failed->second;
+    if (failed != cache_->no_bases.end()) return nullptr;
     const auto [begin, end] = cache_->by_hash.equal_range(hash);
     const auto found = std::find_if(begin, end, [&](const auto& each) {
       const CacheEntry& entry = *each.second;
@@ -324,7 +328,7 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
   try {
     plan = Build(program, feeds, fetches);
   } catch (const Error&) {
-    // These sizes do not go together; the plan for the real ones may be made.
+    *refused = true;  // the plan for the real sizes may be made
   }
   const bool serves = plan != nullptr && plan->resizable();
   const std::lock_guard lock(cache_->mutex);
@@ -334,7 +338,7 @@ std::shared_ptr<const Plan> Executor::Base(const Program& program,
     return plan;
   }
   if (cache_->no_bases.size() >= kMaxPlans) cache_->no_bases.clear();
-  cache_->no_bases.insert(key);
+  cache_->no_bases.emplace(key, *refused);
   return nullptr;
 }
 
@@ -357,11 +361,21 @@ std::shared_ptr<const Plan> Executor::Resized(
   if (place_.kind != PlaceKind::kCPU || AnyKernelWanted(program)) {
     return nullptr;
   }
-  for (const auto& typical : PlanResizer::Typical(program, feeds)) {
-    const auto base = Base(program, typical, fetches, choice);
-    if (base == nullptr) continue;
-    auto plan = PlanResizer::Resize(*base, program, feeds);
-    if (plan != nullptr) return plan;
+  const auto typical = PlanResizer::Typical(program, feeds);
+  bool all_refused = true;
+  const auto made_of = [&](const std::vector<FeedSpec>& sizes) {
+    bool refused = false;
+    const auto base = Base(program, sizes, fetches, choice, &refused);
+    all_refused &= refused;
+    return base == nullptr ? nullptr
+                           : PlanResizer::Resize(*base, program, feeds);
+  };
+  for (const auto& sizes : typical) {
+    if (auto plan = made_of(sizes)) return plan;
+  }
+  if (!all_refused) return nullptr;
+  for (const auto& sizes : PlanResizer::TypicalButOne(typical, feeds)) {
+    if (auto plan = made_of(sizes)) return plan;
   }
   return nullptr;
 }

@@ -117,7 +117,8 @@ class SLUICE_API Executor {
   std::shared_ptr<const Plan> Base(const Program& program,
                                    const std::vector<FeedSpec>& feeds,
                                    const Fetches& fetches,
-                                   uint64_t choice);
+                                   uint64_t choice,
+                                   bool* refused);
   std::shared_ptr<const Plan> Resized(const Program& program,
                                       const std::vector<FeedSpec>& feeds,
                                       const Fetches& fetches,
