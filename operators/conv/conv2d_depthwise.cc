@@ -11,9 +11,8 @@
 #define SLUICE_CONV2D_DEPTHWISE
 namespace sluice {
 
-// The channels of a shard, and the maximum number of elements of a filter.
+// The channels of a shard.
 constexpr int64_t kDepthwiseChannels = 64;
-constexpr int64_t kDepthwiseTaps = 128;
 
 // The arguments; `bias` and those that a direction does not use may be null.
 template <typename T>
@@ -380,22 +379,37 @@ int64_t Grain(int64_t work) {
 }  // namespace
 
 template <typename T>
-void DepthwiseLast(const Conv2dGeometry& g,
-                   const T* input,
+void PackDepthwise(const Conv2dGeometry& g,
                    const T* filter,
-                   const T* bias,
-                   T* output,
+                   const double* factors,
                    T* packed) {
-  const Depthwise<T> work = {g, input, filter, bias, nullptr, output};
   const int64_t taps = g.kernel_h * g.kernel_w;
   for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t c = 0; c < g.in_c; ++c) {
-      packed[tap * g.in_c + c] = filter[c * taps + tap];
+      const T value = filter[c * taps + tap];
+      packed[tap * g.in_c + c] =
+          factors == nullptr ? value : static_cast<T>(value * factors[c]);
     }
   }
+}
+
+template <typename T>
+void DepthwiseLast(const Conv2dGeometry& g,
+                   const T* input,
+                   const T* packed,
+                   const T* bias,
+                   const OutputChain<T>& chain,
+                   T* output) {
+  const Depthwise<T> work = {g, input, nullptr, bias, nullptr, output};
+  const int64_t row_size = g.out_w * g.out_c;
   ParallelFor(g.n * g.out_h, Grain(g.out_w * g.filter_size()),
               [&](int64_t begin, int64_t end) {
-                ForwardRowsFor<T>()(work, packed, begin, end);
+                // A row is still in a cache when the chain reads it.
+                const int64_t rows = chain.chain == nullptr ? end - begin : 1;
+                for (int64_t row = begin; row < end; row += rows) {
+                  ForwardRowsFor<T>()(work, packed, row, row + rows);
+                  chain.Apply(row * row_size, rows * row_size, output);
+                }
               });
 }
 
@@ -436,6 +450,7 @@ void DepthwiseLastGradFilter(const Conv2dGeometry& g,
               });
 }
 
+SLUICE_INSTANTIATE_FLOATS(PackDepthwise);
 SLUICE_INSTANTIATE_FLOATS(DepthwiseLast);
 SLUICE_INSTANTIATE_FLOATS(DepthwiseLastGradInput);
 SLUICE_INSTANTIATE_FLOATS(DepthwiseLastGradFilter);

@@ -1,29 +1,41 @@
 #pragma once
 
 #include "sluice/operators/conv/conv2d_geometry.h"
+#include "sluice/operators/math/chain/chain.h"
 
 // Depthwise convolution with channels last: vectors hold neighbouring channels.
 // Runs through ParallelFor; the bits do not depend on the number of threads. T:
 // float or double.
 namespace sluice {
 
+// The maximum number of elements of a filter.
+constexpr int64_t kDepthwiseTaps = 128;
+
 // Whether a convolution is depthwise, with channels last and a small filter.
 inline bool IsDepthwiseLast(const Conv2dGeometry& g) {
-  constexpr int64_t kMaxTaps = 128;
   return g.nhwc && g.groups == g.in_c && g.out_c == g.in_c &&
-         g.kernel_h <= kMaxTaps && g.kernel_w <= kMaxTaps &&
-         g.kernel_h * g.kernel_w <= kMaxTaps;
+         g.kernel_h <= kDepthwiseTaps && g.kernel_w <= kDepthwiseTaps &&
+         g.kernel_h * g.kernel_w <= kDepthwiseTaps;
 }
 
-// These compute like Conv2dDirect and its gradients (conv2d_direct.h). `packed`
-// has room for the filters.
+// packed[tap][channel] = the filters times their factors (nullptr: 1).
+template <typename T>
+void PackDepthwise(const Conv2dGeometry& g,
+                   const T* filter,
+                   const double* factors,
+                   T* packed);
+
+// output = chain(bias (nullptr: 0) + the convolution of input and packed
+// filters).
 template <typename T>
 void DepthwiseLast(const Conv2dGeometry& g,
                    const T* input,
-                   const T* filter,
+                   const T* packed,
                    const T* bias,
-                   T* output,
-                   T* packed);
+                   const OutputChain<T>& chain,
+                   T* output);
+
+// These compute like the gradients of Conv2dDirect (conv2d_direct.h).
 template <typename T>
 void DepthwiseLastGradInput(const Conv2dGeometry& g,
                             const T* filter,

@@ -144,7 +144,8 @@ void Conv2dDirect(const Conv2dGeometry& g,
                   T* output,
                   T* scratch) {
   if (IsDepthwiseLast(g)) {
-    return DepthwiseLast(g, input, filter, bias, output, scratch);
+    PackDepthwise(g, filter, nullptr, scratch);
+    return DepthwiseLast(g, input, scratch, bias, OutputChain<T>(), output);
   }
   const Planes planes(g);
   const int64_t grain = Grain(g.out_pixels() * (g.patch() + 1));

@@ -21,6 +21,7 @@ using Ints = std::vector<int64_t>;
 struct Variant {
   std::string name;
   int64_t kernel;
+  int64_t groups = 1;
 };
 
 void PrintTo(const Variant& variant, std::ostream* to) {
@@ -30,23 +31,22 @@ void PrintTo(const Variant& variant, std::ostream* to) {
 // A channels-last convolution with parameters, and the ops after it.
 class PackedConv2d : public ::testing::TestWithParam<Variant> {
  protected:
-  static constexpr int64_t kIn = 17, kOut = 21;
+  static constexpr int64_t kIn = 17;
 
   PackedConv2d() {
-    const int64_t kernel = GetParam().kernel;
-    Parameter("filter", Ramp({kOut, kIn, kernel, kernel}, 0.1F));
+    Parameter("filter", Ramp(filter_, 0.1F));
     for (const char* name : {"bias", "shift", "mean"}) {
-      Parameter(name, Ramp({kOut}, 1));
+      Parameter(name, Ramp({out_}, 1));
     }
     for (const char* name : {"scale", "variance"}) {
-      Parameter(name, Ramp({kOut}, 0.25F));
+      Parameter(name, Ramp({out_}, 0.25F));
       Tensor& tensor = At(name);
-      for (int64_t i = 0; i < kOut; ++i) {
+      for (int64_t i = 0; i < out_; ++i) {
         tensor.data<float>()[i] += 1;
       }
     }
     Data("x", {2, 9, 7, kIn});
-    Data("residual", {2, 9, 7, kOut});
+    Data("residual", {2, 9, 7, out_});
   }
 
   static Tensor Ramp(const DDim& dims, float factor) {
@@ -87,9 +87,10 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
     Program::ArgList inputs = {{"Input", {"x"}}, {"Filter", {filter}}};
     if (with_bias) inputs.push_back({"Bias", {"bias"}});
     const int64_t pad = GetParam().kernel / 2;
-    return Append(
-        "conv2d", inputs, {{"Output", {"conv"}}},
-        {{"data_format", std::string("NHWC")}, {"paddings", Ints{pad, pad}}});
+    return Append("conv2d", inputs, {{"Output", {"conv"}}},
+                  {{"data_format", std::string("NHWC")},
+                   {"groups", GetParam().groups},
+                   {"paddings", Ints{pad, pad}}});
   }
 
   std::string NormAddRelu(const std::string& x) {
@@ -150,6 +151,9 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
 
   static int64_t Packed() { return Counter("weights.packed"); }
 
+  const int64_t out_ = GetParam().groups == 1 ? 21 : kIn;
+  const DDim filter_{out_, kIn / GetParam().groups, GetParam().kernel,
+                     GetParam().kernel};
   Program program_;
   Feeds feeds_;
   Scope scope_;
@@ -198,12 +202,11 @@ TEST_P(PackedConv2d, PacksAgainWhenAParameterChanges) {
 }
 
 TEST_P(PackedConv2d, FiltersThatAreSlicesOfOneTensor) {
-  const int64_t kernel = GetParam().kernel;
-  Tensor both = Ramp({2 * kOut, kIn, kernel, kernel}, 0.1F);
+  Tensor both = Ramp({2 * out_, filter_[1], filter_[2], filter_[3]}, 0.1F);
   both.data<float>()[both.numel() / 2 + 3] = 5;
   std::vector<std::vector<float>> got;
-  for (const int64_t first : {int64_t{0}, kOut}) {
-    At("filter") = both.Slice(first, first + kOut);
+  for (const int64_t first : {int64_t{0}, out_}) {
+    At("filter") = both.Slice(first, first + out_);
     if (first == 0) Conv("filter", true);
     ExpectRight("conv");
     got.push_back(Run("conv"));
@@ -212,8 +215,7 @@ TEST_P(PackedConv2d, FiltersThatAreSlicesOfOneTensor) {
 }
 
 TEST_P(PackedConv2d, AFilterThatIsFedIsPackedForEachRun) {
-  const int64_t kernel = GetParam().kernel;
-  Data("fed", {kOut, kIn, kernel, kernel});
+  Data("fed", filter_);
   const std::string out = Conv("fed", true);
   EXPECT_EQ(Chosen(out), "conv2d/" + GetParam().name + " ");
   ExpectRight(out);
@@ -244,7 +246,8 @@ INSTANTIATE_TEST_SUITE_P(Variants,
                          PackedConv2d,
                          ::testing::Values(Variant{"winograd_2x2", 3},
                                            Variant{"winograd_4x4", 3},
-                                           Variant{"pointwise", 1}),
+                                           Variant{"pointwise", 1},
+                                           Variant{"depthwise", 3, 17}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
