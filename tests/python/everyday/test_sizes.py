@@ -115,6 +115,14 @@ def test_sizes_that_differ_by_one():
     assert check(feed, [y], (33, 40, 62, 63, 64, 5)) == [33, 40, 62, 5]
 
 
+def test_a_size_that_is_open_but_fixed():
+    """A height that must be 12, though the program leaves it open."""
+    x = sl.data("x", [None, None, 8])
+    y = sl.layers.relu(x + sl.layers.fill_constant([12, 8], "float32", 0.5))
+
+    assert check(lambda n: {"x": numbers(n, 12, 8)}, [y], (33, 40, 63, 64, 5)) == [33, 40, 63, 5]
+
+
 def test_errors_name_the_line_of_the_op():
     x = sl.data("x", [None, 4])
     y = sl.layers.reshape(x, [-1, 8])
