@@ -8,6 +8,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sluice {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 int64_t Width() {
   return kWidth<float>;
@@ -16,10 +17,63 @@ int64_t Rows() {
   return kTileRows;
 }
 
+// Computes kPanels whole panels of a single row. One panel has too few sums to
+// hide the latency of their additions.
+template <int kPanels>
+HWY_NOINLINE void OneRow(const PanelProduct& product,
+                         int64_t column,
+                         int64_t blocks) {
+  const Tag<float> d;
+  constexpr int kSums = kPanels * kVectors;
+  const int64_t stride = product.depth * kWidth<float>;
+  const float* packed = product.packed + column * product.depth;
+  const float* start =
+      product.start == nullptr ? nullptr : product.start + column;
+  float* c = product.c + column;
+  for (int64_t number = 0; number < blocks; ++number) {
+    const int64_t next = (number + 1) * product.depth / blocks;
+    hn::Vec<Tag<float>> sums[kSums];
+    HWY_UNROLL(8)
+    for (int i = 0; i < kSums; ++i) {
+      sums[i] = hn::Zero(d);
+    }
+    for (int64_t k = number * product.depth / blocks; k < next; ++k) {
+      const auto x = hn::Set(d, product.a[k]);
+      const float* row = packed + k * kWidth<float>;
+      HWY_UNROLL(8)
+      for (int i = 0; i < kSums; ++i) {
+        const float* b = row + i / kVectors * stride;
+        sums[i] = hn::MulAdd(x, hn::LoadU(d, b + i % kVectors * kLanes<float>),
+                             sums[i]);
+      }
+    }
+    HWY_UNROLL(8)
+    for (int i = 0; i < kSums; ++i) {
+      const int64_t at = i * kLanes<float>;
+      auto sum = sums[i];
+      if (number > 0) sum = hn::Add(hn::LoadU(d, c + at), sum);
+      if (number == 0 && start != nullptr) {
+        sum = hn::Add(hn::LoadU(d, start + at), sum);
+      }
+      hn::StoreU(sum, d, c + at);
+    }
+  }
+}
+
 void Multiply(const PanelProduct& product, int64_t begin, int64_t end) {
   // Without terms, a block of depth 0 writes the initial sums.
   const int64_t blocks =
       HWY_MAX((product.depth + kDepth - 1) / kDepth, int64_t{1});
+  // Which panels are computed together changes no bit.
+  constexpr int64_t kTogether = 4;
+  const int64_t whole =
+      product.rows == 1 ? HWY_MIN(product.columns / kWidth<float>, end) : 0;
+  for (; begin + kTogether <= whole; begin += kTogether) {
+    OneRow<kTogether>(product, begin * kWidth<float>, blocks);
+  }
+  for (; begin < whole; ++begin) {
+    OneRow<1>(product, begin * kWidth<float>, blocks);
+  }
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t column = panel * kWidth<float>;
     const int64_t columns = HWY_MIN(product.columns - column, kWidth<float>);
@@ -104,6 +158,24 @@ void PackPanels(const float* rows,
             j < columns && factors != nullptr ? factors[j] : 1.0;
         PackColumn(from, factor, count, width, to + l);
       }
+    }
+  }
+}
+
+void PackPanelsOfRows(const float* matrix,
+                      int64_t depth,
+                      int64_t columns,
+                      int64_t begin,
+                      int64_t end,
+                      float* packed) {
+  const int64_t width = PanelColumns();
+  for (int64_t panel = begin; panel < end; ++panel) {
+    const int64_t first = panel * width;
+    const int64_t count = std::min(columns - first, width);
+    float* to = packed + first * depth;
+    for (int64_t k = 0; k < depth; ++k, to += width) {
+      std::fill(std::copy_n(matrix + k * columns + first, count, to),
+                to + width, 0.0F);
     }
   }
 }

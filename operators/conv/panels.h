@@ -29,6 +29,14 @@ SLUICE_API void PackPanels(const float* rows,
                            int64_t end,
                            float* packed);
 
+// Packs panels [begin, end) of a matrix [depth][columns].
+SLUICE_API void PackPanelsOfRows(const float* matrix,
+                                 int64_t depth,
+                                 int64_t columns,
+                                 int64_t begin,
+                                 int64_t end,
+                                 float* packed);
+
 // C [rows, columns] = start + A [rows, depth] B.
 struct PanelProduct {
   const float* a = nullptr;

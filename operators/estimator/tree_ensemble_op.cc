@@ -3,29 +3,16 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sluice/operators/estimator/packed_trees.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 namespace {
-
-// The columns of a row of Nodes.
-enum : int { kTreeMode, kTreeFeature, kTreeYes, kTreeNo, kTreeColumns };
-
-// The modes of nodes: how the feature is compared with the split.
-enum : int32_t {
-  kTreeLeaf,
-  kTreeAtMost,
-  kTreeLess,
-  kTreeAtLeast,
-  kTreeGreater,
-  kTreeEqual,
-  kTreeUnequal,
-  kTreeNaNToYes = 8,  // is added
-};
 
 void TreeEnsembleShape(InferShapeContext& context) {
   const ShapeHandle x = context.WithRank(context.input("X"), 2);
@@ -73,8 +60,6 @@ void TreeEnsembleSchema(OpSchema& op) {
   op.NoGradient("trees are steps");
 }
 
-constexpr int64_t kTreeRows = 16;  // walk a tree together
-
 // The trees of one call, which every access checks.
 template <typename T>
 class TreeWalk {
@@ -94,10 +79,20 @@ class TreeWalk {
 
   int64_t trees() const { return trees_; }
 
-  // Calls take(i, target, weight) for the weights that a tree has for rows i,
-  // at most kTreeRows, of `features` numbers each. They step together,
-  // without branches that depend on them, so that loads of one row do not wait
-  // for those of another.
+  // Calls take(i, target, weight) for weights `leaf` of row i.
+  template <typename Take>
+  void Visit(int64_t i,
+             typename PackedTrees<T>::Range leaf,
+             const Take& take) const {
+    for (int64_t j = leaf.begin; j < leaf.end; ++j) {
+      if (targets_[j] < 0 || targets_[j] >= columns_) FailTarget(j);
+      take(i, targets_[j], static_cast<double>(weights_[j]));
+    }
+  }
+
+  // The same for the weights that a tree has for rows i, at most kTreeRows, of
+  // `features` numbers each. They step together, without branches that depend
+  // on them, so that loads of one row do not wait for those of another.
   template <typename Take>
   void VisitWeights(int64_t tree,
                     const T* rows,
@@ -123,10 +118,7 @@ class TreeWalk {
       const int32_t* node = nodes_ + at[i] * kTreeColumns;
       const int64_t begin = node[kTreeYes], end = node[kTreeNo];
       if (begin < 0 || end > weight_count_) FailLeaf(at[i]);
-      for (int64_t j = begin; j < end; ++j) {
-        if (targets_[j] < 0 || targets_[j] >= columns_) FailTarget(j);
-        take(i, targets_[j], static_cast<double>(weights_[j]));
-      }
+      Visit(i, {begin, end}, take);
     }
   }
 
@@ -269,49 +261,90 @@ class TreeEnsembleKernel final : public OpKernel {
                                      : TreeAggregate::kMax;
   }
 
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    const auto constant = query.input_constant;
+    if (constant.size() <= kRoots || constant[kNodes] == 0 ||
+        constant[kSplits] == 0 || constant[kRoots] == 0) {
+      return;
+    }
+    packed_.emplace(
+        TreePacking<T>(query.inputs[0][1], query.inputs[kWeights][0]),
+        preparation.num_threads);
+  }
+
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const int64_t rows = x.dims()[0], features = x.dims()[1];
     Tensor& out = context.AllocateOutput("Out", {rows, targets_});
     const TreeWalk<T> walk(context, targets_);
+    std::shared_ptr<const PackedWeights> packed;
+    std::optional<PackedTrees<T>> trees;
+    if (packed_) {
+      packed = packed_->Get(std::array{&context.Input(kNodes),
+                                       &context.Input(kSplits),
+                                       &context.Input(kRoots)});
+      trees.emplace(packed->data());
+      if (!trees->usable()) trees.reset();
+    }
     const T* from = x.data<T>();
     T* to = out.data<T>();
     constexpr int64_t kTrees = 512;  // a thread's worth: a walk is some steps
     const int64_t grain = kTrees / std::max<int64_t>(walk.trees(), 1);
-    ParallelFor(rows, std::max<int64_t>(grain, 1),
-                [&](int64_t begin, int64_t end) {
-                  for (; begin < end; begin += kRows) {
-                    const int64_t count = std::min(kRows, end - begin);
-                    WriteRows(walk, from + begin * features, count, features,
-                              to + begin * targets_);
-                  }
-                });
+    ParallelFor(
+        rows, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
+          for (; begin < end; begin += kRows) {
+            const int64_t count = std::min(kRows, end - begin);
+            WriteRows(walk, trees ? &*trees : nullptr, from + begin * features,
+                      count, features, to + begin * targets_);
+          }
+        });
   }
 
  private:
   // Rows that take a tree one after the other, while it is in the cache.
   static constexpr int64_t kRows = 64;
 
+  // `trees` is null where TreeWalk walks them.
   void WriteRows(const TreeWalk<T>& walk,
+                 const PackedTrees<T>* trees,
                  const T* x,
                  int64_t count,
                  int64_t features,
                  T* out) const {
     TreeScores scores(aggregate_, count * targets_);
+    std::vector<TreeKey<T>> keys;
+    if (trees != nullptr) {  // also of no features: leaves read the first one
+      keys.resize(static_cast<size_t>(count * features + 1));
+      std::transform(x, x + count * features, keys.begin(), &TreeKeyOf<T>);
+    }
     for (int64_t tree = 0; tree < walk.trees(); ++tree) {
       for (int64_t row = 0; row < count; row += kTreeRows) {
-        walk.VisitWeights(tree, x + row * features,
-                          std::min(kTreeRows, count - row),
-                          [&](int64_t i, int64_t target, double weight) {
-                            scores.Add((row + i) * targets_ + target, weight);
-                          });
+        const int64_t together = std::min(kTreeRows, count - row);
+        const auto take = [&](int64_t i, int64_t target, double weight) {
+          scores.Add((row + i) * targets_ + target, weight);
+        };
+        if (trees == nullptr) {
+          walk.VisitWeights(tree, x + row * features, together, take);
+          continue;
+        }
+        std::array<typename PackedTrees<T>::Range, kTreeRows> leaves;
+        trees->Walk(tree, keys.data() + row * features, features, together,
+                    leaves.data());
+        for (int64_t i = 0; i < together; ++i) {
+          walk.Visit(i, leaves[i], take);
+        }
       }
     }
     scores.Write(walk.trees(), out);
   }
 
+  // The inputs' positions in the schema.
+  enum : uint8_t { kNodes = 1, kSplits, kRoots, kTargets, kWeights };
+
   int64_t targets_;
   TreeAggregate aggregate_;
+  std::optional<KeptWeights> packed_;  // none: Nodes are not constant
 };
 
 }  // namespace
