@@ -142,6 +142,9 @@ function(sluice_registration_calls name)
     elseif(arg_LATE AND symbol MATCHES "^SluiceRegisterOperator_(.+)$")
       string(APPEND calls "  registry.AddOperatorLater(\"${CMAKE_MATCH_1}\", "
         "${versions}[${index}], \"${family}\", &${symbol});\n")
+    elseif(arg_LATE AND symbol MATCHES "^SluiceRegisterTable_")
+      string(APPEND calls "  ::sluice::AddTableLater(registry, "
+        "${versions}[${index}], \"${family}\", &${symbol});\n")
     else()
       string(APPEND calls "  registry.AddFrom(${versions}[${index}], "
         "\"${family}\", &${symbol});\n")
@@ -208,6 +211,7 @@ function(sluice_write_registration file)
   endforeach()
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
+#include "sluice/framework/op/late_tables.h"
 #include "sluice/framework/op/registry.h"
 
 extern "C" {
@@ -237,6 +241,7 @@ function(sluice_add_module name)
   set(generated "${PROJECT_BINARY_DIR}/generated/init_${name}.cc")
   file(CONFIGURE OUTPUT "${generated}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
+#include "sluice/framework/op/late_tables.h"
 #include "sluice/framework/op/registry.h"
 
 extern "C" {

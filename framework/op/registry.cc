@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sluice/framework/op/kernel_library.h"
+#include "sluice/framework/op/late_tables.h"
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/op/op_schema.h"
@@ -78,6 +79,7 @@ namespace {
 struct Source {
   const char* version = nullptr;
   const char* family = "";
+  bool later = false;  // operators are added when they are first looked up
 };
 thread_local Source t_source;
 
@@ -113,6 +115,16 @@ Registry& Registry::Global() {
 
 void Registry::AddOperator(std::string_view name,
                            const std::function<void(OpSchema&)>& fill) {
+  if (t_source.later) {
+    const std::unique_lock lock(state_->mutex);
+    State::Late& late = state_->late[std::string(name)];
+    late.has_operator = true;
+    late.parts.push_back({t_source.version, t_source.family,
+                          [op = std::string(name), fill](Registry& registry) {
+                            registry.AddOperator(op, fill);
+                          }});
+    return;
+  }
   AddLate(name);
   OpSchema schema{std::string(name)};
   schema.Family(t_source.family);
@@ -307,15 +319,29 @@ void Registry::AddModule(KernelModule module) {
   state_->modules.push_back(std::move(module));
 }
 
+namespace {
+
+struct SourceGuard {
+  explicit SourceGuard(Source source) { t_source = source; }
+  ~SourceGuard() { t_source = before; }
+  const Source before = t_source;
+};
+
+}  // namespace
+
 void Registry::AddFrom(const char* version,
                        const char* family,
                        const std::function<void(Registry&)>& add) {
-  const struct Guard {
-    explicit Guard(Source source) { t_source = source; }
-    ~Guard() { t_source = before; }
-    const Source before = t_source;
-  } guard({version, family});
+  const SourceGuard guard({version, family});
   add(*this);
+}
+
+void AddTableLater(Registry& registry,
+                   const char* version,
+                   const char* family,
+                   void (*add)(Registry& registry)) {
+  const SourceGuard guard({version, family, /*later=*/true});
+  add(registry);
 }
 
 void Registry::SetLibraryVersion(std::string_view library,

@@ -77,7 +77,7 @@ void AddFusedOps(Registry& registry) {
   registry.AddOperator("fused_conv2d",
                        [&](OpSchema& op) { FusedConv2dSchema(registry, op); });
   for (const std::string product : {"mul", "matmul"}) {
-    registry.AddOperator("fused_" + product, [&](OpSchema& op) {
+    registry.AddOperator("fused_" + product, [&registry, product](auto& op) {
       FusedProductSchema(registry, product, op);
     });
   }
