@@ -197,8 +197,9 @@ class PanelMatmulKernel final : public OpKernel {
   }
 
   static KernelWork Work(const KernelQuery& query) {
-    KernelWork work = Conv2dPointwiseWork(
-        GeometryOf(MatmulPlanOf<Op, MatmulOut>(query)), /*constant=*/true);
+    KernelWork work =
+        Conv2dPointwiseWork(GeometryOf(MatmulPlanOf<Op, MatmulOut>(query)),
+                            /*constant_filter=*/true);
     work.costs = "matmul_panels";
     work.extra_bytes += OperandBytes(query);
     return work;

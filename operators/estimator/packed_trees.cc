@@ -18,8 +18,9 @@ TreeKey<T> TreeKeyOf(T x) {
   using Key = TreeKey<T>;
   constexpr Key kSign = Key{1} << (8 * sizeof(T) - 1);
   // Infinities have the largest keys of numbers, and NaN that after them.
-  if (std::isnan(x))
+  if (std::isnan(x)) {
     return std::bit_cast<Key>(std::numeric_limits<T>::infinity()) + kSign + 1;
+  }
   const auto bits = std::bit_cast<Key>(x + T{0});  // -0 + 0 is 0
   return (bits & kSign) != 0 ? ~bits : bits + kSign;
 }
