@@ -16,7 +16,7 @@ BUDGET = {
     "memory": 1_032,
     "framework": 29_655,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 67_501,
+    "operators": 67_503,
     "onnx": 19_295,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
     "python": 34_817,
@@ -26,7 +26,7 @@ BUDGET = {
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_919,
-    "tests": 109_430,
+    "tests": 109_431,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
