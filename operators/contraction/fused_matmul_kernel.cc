@@ -116,7 +116,22 @@ Conv2dGeometry GeometryOf(const MatMulPlan& plan) {
   return g;
 }
 
+size_t PackedSize(const MatMulPlan& plan) {
+  return static_cast<size_t>(plan.k * PaddedColumns(plan.n)) * sizeof(float);
+}
+
 // Packs Y into panels.
+void PackY(const MatMulPlan& plan, const float* y, float* packed) {
+  const int64_t panels = PaddedColumns(plan.n) / PanelColumns();
+  ParallelFor(panels, 1, [&](int64_t begin, int64_t end) {
+    if (plan.transpose_b) {
+      PackPanels(y, plan.k, plan.n, nullptr, begin, end, packed);
+    } else {
+      PackPanelsOfRows(y, plan.k, plan.n, begin, end, packed);
+    }
+  });
+}
+
 class PanelsOfY final : public Packing {
  public:
   explicit PanelsOfY(const MatMulPlan& plan)
@@ -128,19 +143,10 @@ class PanelsOfY final : public Packing {
 
   Tensor Make(std::span<const Tensor* const> parameters,
               int threads) const override {
-    const int64_t columns = PaddedColumns(plan_.n);
-    Tensor packed =
-        PackedBytes(static_cast<size_t>(plan_.k * columns) * sizeof(float));
-    auto* const to = static_cast<float*>(packed.raw_data());
-    const float* const from = parameters[0]->data<float>();
+    Tensor packed = PackedBytes(PackedSize(plan_));
     const ThreadCountGuard guard(threads);
-    ParallelFor(columns / PanelColumns(), 1, [&](int64_t begin, int64_t end) {
-      if (plan_.transpose_b) {
-        PackPanels(from, plan_.k, plan_.n, nullptr, begin, end, to);
-      } else {
-        PackPanelsOfRows(from, plan_.k, plan_.n, begin, end, to);
-      }
-    });
+    PackY(plan_, parameters[0]->data<float>(),
+          static_cast<float*>(packed.raw_data()));
     return packed;
   }
 
@@ -148,7 +154,7 @@ class PanelsOfY final : public Packing {
   MatMulPlan plan_;
 };
 
-// Computes products with a constant Y, which is packed once.
+// Computes products with one Y, which is packed once if it is constant.
 template <typename Op, typename T>
 class PanelMatmulKernel final : public OpKernel {
  public:
@@ -161,22 +167,28 @@ class PanelMatmulKernel final : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
-    const MatMulPlan plan =
-        op_.Plan(MatMulResult::kOut, query.inputs[0], query.inputs[1]);
-    plan_ = PlanConv2dPointwise(GeometryOf(plan), preparation.num_threads);
+    const int threads = preparation.num_threads;
+    product_ = op_.Plan(MatMulResult::kOut, query.inputs[0], query.inputs[1]);
+    plan_ = PlanConv2dPointwise(GeometryOf(product_), threads);
     out_dims_ = query.outputs[0];
-    y_.emplace(std::make_shared<const PanelsOfY>(plan),
-               preparation.num_threads);
+    if (IsConstantY(query)) {
+      y_.emplace(std::make_shared<const PanelsOfY>(product_), threads);
+    } else {
+      preparation.scratch_bytes = PackedSize(product_);
+    }
     rest_.Prepare(query);
   }
 
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    const auto packed = y_->Get(std::array{&context.Input(1)});
+    const Tensor& y = context.Input(1);
+    std::shared_ptr<const PackedWeights> kept;
+    if (y_) kept = y_->Get(std::array{&y});
+    auto* const packed = static_cast<T*>(y_ ? kept->data() : context.scratch());
+    if (!y_) PackY(product_, y.data<T>(), packed);
     const auto operands = rest_.OperandsOf(context);
-    Conv2dPointwise(plan_, context.Input(0).data<T>(),
-                    static_cast<const T*>(packed->data()), BiasOf(context),
+    Conv2dPointwise(plan_, context.Input(0).data<T>(), packed, BiasOf(context),
                     rest_.ChainOf(operands), out.data<T>());
   }
 
@@ -184,7 +196,6 @@ class PanelMatmulKernel final : public OpKernel {
   static std::string Refusal(const KernelQuery& query) {
     constexpr int64_t kMostTerms = 1 << 16;
     const MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);
-    if (!IsConstantY(query)) return "needs a constant Y";
     if (plan.batch.count() != 1 || plan.summed.count() != 1 ||
         plan.transpose_a || plan.lda != plan.k || plan.ldc != plan.n) {
       return "needs the rows of one matrix X and one matrix Y";
@@ -197,18 +208,18 @@ class PanelMatmulKernel final : public OpKernel {
   }
 
   static KernelWork Work(const KernelQuery& query) {
-    KernelWork work =
-        Conv2dPointwiseWork(GeometryOf(MatmulPlanOf<Op, MatmulOut>(query)),
-                            /*constant_filter=*/true);
+    KernelWork work = Conv2dPointwiseWork(
+        GeometryOf(MatmulPlanOf<Op, MatmulOut>(query)), IsConstantY(query));
     work.costs = "matmul_panels";
     work.extra_bytes += OperandBytes(query);
     return work;
   }
 
   Op op_;
+  MatMulPlan product_;
   Conv2dPointwisePlan plan_;
   DDim out_dims_;
-  std::optional<KeptWeights> y_;
+  std::optional<KeptWeights> y_;  // none: packed in each call
   Rest rest_;
 };
 

@@ -17,8 +17,8 @@ int64_t Rows() {
   return kTileRows;
 }
 
-// Computes kPanels whole panels of a single row. One panel has too few sums to
-// hide the latency of their additions.
+// Computes kPanels whole panels of a single row, with the bits of PanelRows.
+// One panel has too few sums to hide the latency of their additions.
 template <int kPanels>
 HWY_NOINLINE void OneRow(const PanelProduct& product,
                          int64_t column,
@@ -35,7 +35,9 @@ HWY_NOINLINE void OneRow(const PanelProduct& product,
     hn::Vec<Tag<float>> sums[kSums];
     HWY_UNROLL(8)
     for (int i = 0; i < kSums; ++i) {
-      sums[i] = hn::Zero(d);
+      sums[i] = number == 0 && start != nullptr
+                    ? hn::LoadU(d, start + i * kLanes<float>)
+                    : hn::Zero(d);
     }
     for (int64_t k = number * product.depth / blocks; k < next; ++k) {
       const auto x = hn::Set(d, product.a[k]);
@@ -50,11 +52,8 @@ HWY_NOINLINE void OneRow(const PanelProduct& product,
     HWY_UNROLL(8)
     for (int i = 0; i < kSums; ++i) {
       const int64_t at = i * kLanes<float>;
-      auto sum = sums[i];
-      if (number > 0) sum = hn::Add(hn::LoadU(d, c + at), sum);
-      if (number == 0 && start != nullptr) {
-        sum = hn::Add(hn::LoadU(d, start + at), sum);
-      }
+      const auto sum =
+          number == 0 ? sums[i] : hn::Add(hn::LoadU(d, c + at), sums[i]);
       hn::StoreU(sum, d, c + at);
     }
   }

@@ -197,7 +197,7 @@ TEST_F(TrainingTest, ASavedRunGoesOnAsIfNothingHadHappened) {
 
 // The batch is large enough that threads share the work of every op.
 TEST_F(TrainingTest, OneSeedGivesTheSameBitsOnAnyNumberOfThreads) {
-  const KernelHintGuard plain("*: require library=PLAIN");
+  const KernelHintGuard plain("*: require variant=plain");
   std::vector<std::vector<float>> runs;
   for (const int threads : {1, 2, 7}) {
     SetNumThreads(threads);
