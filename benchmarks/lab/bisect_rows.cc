@@ -125,8 +125,10 @@ class Network {
       feeds_.emplace_back(name, values(name[0] == 'x' ? 1 : 0.1F));
     }
     end_ = "x";
-    // Otherwise sums and relus would be fused into one op.
-    program_.SetHints("exclude pass=fuse_elementwise");
+    // Otherwise the ops of a layer would be fused into one.
+    program_.SetHints(
+        "exclude pass=fuse_activations; exclude pass=fuse_turned; "
+        "exclude pass=fuse_elementwise");
     for (int op = 0; op < kOps; ++op) {
       if (op % 3 == 0) {
         const std::string weight = Format("w{}", op);

@@ -110,7 +110,7 @@ PRINTS = {
     "docs/when_results_are_wrong.md": [
         r"log_1.Out            \(2, 4\): -inf to ",
         r"B is wrong: Out\[3, 0\] is",
-        "^3 fused_elementwise: plain under A",
+        "^3 fused_mul: plain under A",
     ],
     "docs/worked_examples.md": [
         rf"^{what}: \[(0.8[5-9]|0.9|1.)" for what in ("sentences", "digits", "odd")

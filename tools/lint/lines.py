@@ -16,17 +16,17 @@ BUDGET = {
     "memory": 1_032,
     "framework": 29_655,  # raised for kinds of values, where benchmarks fell
     "nn": 2_292,  # raised for scans and averages
-    "operators": 67_503,
+    "operators": 67_513,
     "onnx": 19_295,
     "laboratory": 13_890,  # raised for times on emulated devices and budgets
     "python": 34_817,
-    "benchmarks": 11_498,  # raised for fluid/, saved models, elementary functions
-    "tools": 4_798,  # raised for circles of Python files, which python pays
+    "benchmarks": 11_500,  # raised for fluid/, saved models, elementary functions
+    "tools": 4_799,  # raised for circles of Python files, which python pays
     "fluid": 14_151,
     "book": 2_650,  # fluid/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_919,
-    "tests": 109_431,
+    "tests": 109_435,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
